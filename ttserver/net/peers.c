@@ -568,7 +568,9 @@ enum err peers_open(struct shard_peers *p, const struct peers_options *options)
                                 .charge = charge,
                                 .now_ns = now_of,
                                 .self = p,
-                                .hints_dropped = &p->outside.hints_dropped};
+                                .hints_dropped = &p->outside.hints_dropped,
+                                .at_once = options->pushed_at_once != 0 ? options->pushed_at_once
+                                                                        : PUSHES_AT_ONCE};
     pushes_init(&p->pushes, core.sessions_max);
     turns_init(&p->turns);
     turns_user_init(&p->newcomers);

@@ -63,6 +63,7 @@ struct peers_options {
     uint32_t pending_ms; /* a connection without a session is closed after that */
     size_t held_max; /* bytes of what is read and not yet served, and of what waits to be sent;
                         never more after a turn or a tick (and PEERS_HELD_EACH) */
+    uint32_t pushed_at_once; /* as `at_once` of pushes; 0: PUSHES_AT_ONCE */
 };
 
 /* ERR_NOMEM; ERR_RANGE (core options). */

@@ -109,7 +109,7 @@ bool pushes_take(struct pushes *p, const struct ttcore_message *message,
 {
     struct push_queue *queue = message->may_drop ? &p->hints : &p->must;
     size_t size = bytes_of(message);
-    if (message->targets <= PUSHES_AT_ONCE && (!message->in_order || TAILQ_EMPTY(&queue->list))) {
+    if (message->targets <= p->at_once && (!message->in_order || TAILQ_EMPTY(&queue->list))) {
         return false;
     }
     if (message->may_drop) {

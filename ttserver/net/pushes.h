@@ -13,7 +13,7 @@
 #include <sys/queue.h>
 
 enum {
-    PUSHES_AT_ONCE = 16, /* for so many, a message need not wait */
+    PUSHES_AT_ONCE = 16, /* `at_once` of a shard */
     PUSHES_SLICE_NS = 50000, /* time for each queue, between turns */
     PUSHES_FLUSH_NS = 5000, /* what it costs to send to a connection, later, about */
     PUSHES_HINTS_HELD = 256 * 1024, /* bytes; beyond it, a hint is late and is dropped */
@@ -36,6 +36,7 @@ struct pushes {
     uint64_t (*now_ns)(void *self);
     void *self;
     uint64_t *hints_dropped; /* a counter: for each target */
+    uint32_t at_once; /* for so many, a message need not wait */
     /* state */
     struct push_queue must, hints;
     struct connections held_back;

@@ -301,7 +301,6 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     o->has_keys = net % 8 == 0;
     /* Watchers have no connections that are simulated: a run has one or the other. */
     o->watchers = chaos_has(seed, CHAOS_WATCHERS) ? (unsigned)between(&state, 1, 3) : 0;
-    o->watchers = o->is_wired ? 0 : o->watchers;
     o->planted = wish->planted;
     draw_disks(&state, &plan);
     draw_clocks(&state, o);

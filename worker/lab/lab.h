@@ -221,6 +221,7 @@ struct lab_result {
     unsigned faults[LAB_FAULT_KINDS]; /* victims, or pairs for cut, delay and loss */
     unsigned restarts;
     uint64_t lost; /* messages; where connections are simulated, segments, which came later */
+    uint64_t unsent; /* messages that found the queue of a client full */
     uint64_t lies; /* messages of the liar */
     uint64_t intrusions; /* what a liar below the messages did */
     unsigned storms; /* of connections, of them */

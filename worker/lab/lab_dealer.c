@@ -150,7 +150,10 @@ bool lab_dealer_send(struct lab_worker *w, unsigned shard, uint64_t at_ns, const
 {
     struct lab_dealer *d = &w->dealer[shard];
     if (d->state != LAB_READY || d->queued >= HIGH_WATER) {
-        w->lab->dropped += d->state == LAB_READY;
+        if (d->state == LAB_READY) {
+            w->lab->result.unsent++;
+            w->unsent_ns = w->lab->now_ns;
+        }
         return false;
     }
     w->lab->result.messages++;

@@ -38,17 +38,25 @@ static bool poll_front(void *self, struct search *search)
     return lab->now_ns >= w->front.until_ns || (lab->ended && !lab->probing);
 }
 
-/* Of workers that have left the job; how soon they do is checked elsewhere (drain.c). */
+/* A client whose queue was full drops what it says. */
+static bool has_dropped(const struct lab_worker *w, const struct lab_front *f)
+{
+    return w->unsent_ns != 0 && w->unsent_ns >= f->begin_ns;
+}
+
+/* Of workers that have left the job, which could say so; how soon they leave is checked elsewhere
+ * (drain.c). */
 static unsigned last_reports_missing(const struct lab *lab, const struct lab_front *f)
 {
-    unsigned missing = 0, still_there = 0;
+    unsigned missing = 0, excused = 0;
     for (unsigned i = 0; i < f->core.reports; i++) {
         missing += f->core.report[i].last.state == PROTO_JOB_SEARCHING;
     }
     for (unsigned i = lab->options.fronts; i < lab->machines; i++) {
-        still_there += lab_searches(&lab->worker[i]) == f->job.id;
+        const struct lab_worker *w = &lab->worker[i];
+        excused += lab_searches(w) == f->job.id || has_dropped(w, f);
     }
-    return missing > still_there ? missing - still_there : 0;
+    return missing > excused ? missing - excused : 0;
 }
 
 /* What is said of hosts adds up to what all reported. */
@@ -73,17 +81,16 @@ static unsigned hosts_wrong(struct lab_worker *w)
     return (searchers != reporters) + (nodes != reported);
 }
 
-/* Every report must have arrived. */
-static bool is_undisturbed(const struct lab *lab, uint64_t dropped_before)
+/* Every report that was sent must have arrived. */
+static bool is_undisturbed(const struct lab *lab, const struct lab_worker *front)
 {
     uint64_t downs = 0;
     for (unsigned i = 0; i < lab->machines; i++) {
         const struct searcher *searcher = lab->worker[i].searcher;
         downs += searcher != NULL ? client_counters(remote_client(searcher->remote))->downs : 0;
     }
-    /* Through a card that cannot keep up a report may come later than it is waited for; a client
-     * whose queue is full drops it. */
-    return lab->dropped == dropped_before &&
+    /* Through a card that cannot keep up a report may come later than it is waited for. */
+    return !has_dropped(front, &front->front) &&
            (lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0 &&
                            lab->options.lie_ns == 0 && lab->options.bandwidth == 0 && downs == 0));
 }
@@ -104,7 +111,6 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
 {
     struct lab *lab = w->lab;
     struct lab_front *f = &w->front;
-    const uint64_t dropped_before = lab->dropped;
     f->begin_ns = lab->now_ns;
     f->answer = answer;
     f->job = *job;
@@ -130,8 +136,7 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
     }
     front_core_await(&f->core, &f->searcher, lab->wait_ms);
     lab->result.miscounted += lab->options.drain ? hosts_wrong(w) : 0;
-    lab->result.reports_missing +=
-        is_undisturbed(lab, dropped_before) ? last_reports_missing(lab, f) : 0;
+    lab->result.reports_missing += is_undisturbed(lab, w) ? last_reports_missing(lab, f) : 0;
 }
 
 /* ---- its life ---- */

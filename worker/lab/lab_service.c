@@ -156,6 +156,7 @@ enum err lab_service_open(struct lab *lab, unsigned shard, const struct ttcore_o
         .pending_ms = lab->options.planted.keep_half_open ? FOR_EVER_MS
                                                           : (uint32_t)(lab->net->pending_ns / MS),
         .held_max = lab->net->held_max,
+        .pushed_at_once = lab->net->pushed_at_once,
     };
     enum err err = who_open(&service->access, NULL, why);
     if (err != ERR_OK) {

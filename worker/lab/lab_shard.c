@@ -335,10 +335,10 @@ void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packe
     }
 }
 
-bool lab_shard_overhear(struct lab *lab, const uint8_t *bytes, size_t length)
+bool lab_shard_overhear(struct lab *lab, unsigned from, const uint8_t *bytes, size_t length)
 {
     bool forgotten = false;
-    (void)operations(lab, 0, bytes, length, &forgotten);
+    (void)operations(lab, from, bytes, length, &forgotten);
     return forgotten;
 }
 

@@ -30,9 +30,9 @@ bool lab_shard_knows_liar(const struct lab *lab, unsigned index, unsigned who);
  * Whether it was taken: neither refused nor ignored. */
 bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uint8_t *bytes,
                         size_t length);
-/* What a worker says to a shard, where connections are simulated. True: a planted fault makes the
- * shard forget it. */
-bool lab_shard_overhear(struct lab *lab, const uint8_t *bytes, size_t length);
+/* What program `from` says to a shard, where connections are simulated. True: a planted fault makes
+ * the shard forget it. */
+bool lab_shard_overhear(struct lab *lab, unsigned from, const uint8_t *bytes, size_t length);
 /* Where connections are simulated, it leaves its own there. */
 void lab_shard_close_liar(struct lab *lab, unsigned index, unsigned who);
 /* It stands still no longer. */

@@ -48,12 +48,17 @@ static int by_key(const void *a, const void *b)
 
 static unsigned users(const struct lab *lab)
 {
-    return lab->hosts + lab->options.fronts + LAB_LIAR_SESSIONS;
+    return lab->hosts + lab->options.fronts + LAB_LIAR_SESSIONS + lab->options.watchers;
 }
 
+/* Of watchers the first may all, others less. */
 static enum keys_role role_of(const struct lab *lab, unsigned user)
 {
+    static const enum keys_role watchers[] = {KEYS_ADMINISTRATOR, KEYS_MONITOR, KEYS_FRONT};
     const unsigned liars = lab->hosts + lab->options.fronts;
+    if (user >= liars + LAB_LIAR_SESSIONS) {
+        return watchers[(user - liars - LAB_LIAR_SESSIONS) % (sizeof watchers / sizeof *watchers)];
+    }
     bool is_worker = user < liars ? user < lab->hosts : lab_liar_role(user - liars) == PROTO_WORKER;
     return is_worker ? KEYS_WORKER : KEYS_FRONT;
 }
@@ -83,9 +88,11 @@ static enum err make_keys(struct lab *lab)
 
 const struct keys_pair *lab_net_keys(const struct lab *lab, unsigned machine)
 {
-    bool is_front = machine < lab->options.fronts;
-    unsigned host = lab_place_of(lab, machine) / lab->options.threads;
-    return &lab->net->pair[is_front ? lab->hosts + machine : host];
+    const unsigned host = lab_place_of(lab, machine) / lab->options.threads;
+    if (machine >= lab->machines) { /* a watcher */
+        return lab_net_keys_of_liar(lab, LAB_LIAR_SESSIONS + machine - lab->machines);
+    }
+    return &lab->net->pair[machine < lab->options.fronts ? lab->hosts + machine : host];
 }
 
 const struct keys_pair *lab_net_keys_of_liar(const struct lab *lab, unsigned who)
@@ -109,6 +116,7 @@ enum err lab_net_open(struct lab *lab)
     net->buffer_bytes = (size_t)1024 << lab_net_below(lab, 8);
     net->buffer_bytes = net->buffer_bytes > least ? net->buffer_bytes : least;
     net->held_max = (size_t)65536 << lab_net_below(lab, 5);
+    net->pushed_at_once = 1 + lab_net_below(lab, 4);
     net->piece_percent = percent(lab, 50) ? lab_net_below(lab, 60) : 0;
     net->silent_percent = percent(lab, 50) ? lab_net_below(lab, 101) : 0;
     net->is_one_machine = percent(lab, 25);

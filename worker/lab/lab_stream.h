@@ -92,6 +92,7 @@ struct lab_net {
     uint64_t random;
     size_t buffer_bytes; /* of both ends, each way */
     size_t held_max; /* budget of a shard's connections */
+    uint32_t pushed_at_once; /* as of struct peers_options; few, for few are the connections here */
     unsigned piece_percent; /* of writes and reads that do a part */
     bool is_one_machine; /* all come from 127.0.0.1 */
     unsigned silent_percent; /* of kills after which nobody is told: the machine is gone */

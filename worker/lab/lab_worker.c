@@ -128,7 +128,7 @@ static uint64_t shell_now(void *self)
 /* Over a simulated connection: what it does not take is lost, and the sender knows. */
 static bool send_wired(struct lab_worker *w, unsigned shard, const uint8_t *bytes, size_t length)
 {
-    bool sent = lab_shard_overhear(w->lab, bytes, length) ||
+    bool sent = lab_shard_overhear(w->lab, w->index, bytes, length) ||
                 lab_dealer_send(w, shard, local_ns(w), bytes, length);
     w->lossy |= sent ? 0 : UINT64_C(1) << shard;
     return sent;
@@ -218,6 +218,11 @@ void lab_worker_wake(struct lab_worker *w)
         fiber_resume(w->fiber);
         (void)lab_want_set(NULL);
     }
+}
+
+void lab_worker_resume(struct lab_worker *w)
+{
+    rebase(w, w->lab->now_ns);
 }
 
 void lab_worker_unstall(struct lab_worker *w)
@@ -370,7 +375,6 @@ static void collect(struct lab_worker *w)
 static void run(void *context)
 {
     struct lab_worker *w = context;
-    rebase(w, w->lab->now_ns); /* its host may have stood still since it was started */
     if (w->watcher != NULL) {
         lab_watcher_run(w);
     }

@@ -41,7 +41,7 @@ static bool are_valid(const struct lab_options *o, unsigned machines)
               o->shards >= 1 && o->shards <= LAB_SHARDS_MAX && o->node_ns >= 1 &&
               o->faults <= LAB_FAULTS_MAX && o->posts <= LAB_POSTS_MAX && o->loss_ppm <= 1000000 &&
               o->drift_ppm < 1000000 && o->threads <= EMBEDDED_SLOTS_MAX &&
-              o->watchers <= (o->is_wired ? 0 : LAB_WATCHERS_MAX);
+              o->watchers <= LAB_WATCHERS_MAX;
     for (unsigned i = 0; ok && i < o->faults; i++) {
         ok = is_valid(&o->fault[i], o, machines + o->watchers);
     }

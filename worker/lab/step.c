@@ -95,6 +95,9 @@ static void change_worker(struct lab *lab, const struct lab_fault *f, bool begin
         lab_host_of(lab, index)->version = (uint32_t)f->amount;
     }
     change_clock(lab, f, begins, &lab_host_of(lab, index)->clock);
+    if (f->kind == LAB_SUSPEND && !begins) {
+        lab_worker_resume(w);
+    }
     if (!changes(lab, f, begins, &w->faults)) {
         return;
     }

@@ -86,6 +86,7 @@ struct lab_worker {
     uint64_t last_out_ns[LAB_SHARDS_MAX], last_in_ns[LAB_SHARDS_MAX]; /* FIFO per pair and way */
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */
     uint64_t lossy; /* bit i: something for shard i was lost since both live */
+    uint64_t unsent_ns; /* when it had last to drop a message, as its queue was full; 0: never */
     uint64_t indexed; /* bit i: shard i has given it a worker index; for a planted fault */
     struct lab_dealer *dealer; /* its connections, one for each shard, where they are simulated */
 };
@@ -179,7 +180,6 @@ struct lab {
     uint64_t random; /* state of the network's draws */
     uint64_t planted; /* random: of planted faults */
     uint64_t packets;
-    uint64_t dropped; /* messages that found the queue of a client full */
     struct proto_decoder *decoder;
     struct ttcore_actions actions;
     struct lab_worker *worker;

@@ -65,7 +65,8 @@ static int setup(void **state)
                                   .charge = on_charge,
                                   .now_ns = on_now,
                                   .self = bed,
-                                  .hints_dropped = &bed->dropped};
+                                  .hints_dropped = &bed->dropped,
+                                  .at_once = PUSHES_AT_ONCE};
     for (uint32_t i = 0; i < TARGETS; i++) {
         memcpy(bed->route[i], &i, sizeof i);
         bed->target[i] = (struct ttcore_target){bed->route[i], CONNECTION_ROUTE};

@@ -27,7 +27,7 @@ enum {
 
 /* Of lab_result, added up. */
 /* clang-format off */
-#define FIGURES(X) X(lost) X(lies) X(wants) X(starts_failed) X(letters) X(intrusions) X(storms) \
+#define FIGURES(X) X(lost) X(unsent) X(lies) X(wants) X(starts_failed) X(letters) X(intrusions) X(storms) \
     X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead) \
     X(kept) X(kept_failures) X(reloaded) X(refused_files) X(short_calls) X(full_disks) \
     X(disk_errors) X(power_losses) X(spoiled_files)
@@ -420,6 +420,7 @@ static void print_sum(const struct driver *d)
         {"half_open", r->faults[LAB_HALF_OPEN]},
         {"deaf", r->faults[LAB_DEAF]},
         {"messages_lost", r->lost},
+        {"messages_unsent", r->unsent},
         {"memory_refused", r->wants},
         {"starts_failed", r->starts_failed},
         {"letters", r->letters},
