@@ -170,11 +170,12 @@ def bytes_until_closed(peer):
     return data
 
 
-def test_a_silent_peer_gets_a_ping_only_if_its_version_of_zmtp_has_it():
+def test_a_silent_peer_is_closed_and_gets_no_ping():
+    """libzmq aborts when a PING comes at a bad time (peers_tick)."""
     shard = Shard(0, heartbeat_ms=200)
-    for minor, has_ping in (0, False), (1, True), (2, True):
+    for minor in 0, 1, 2:
         with closing([zmtp.Peer(shard.address, minor=minor).hello()]) as (peer,):
-            equal(b"\4PING" in bytes_until_closed(peer), has_ping, "a PING to a peer of ZMTP 3.", minor)
+            check(b"\4PING" not in bytes_until_closed(peer), "a PING to a peer of ZMTP 3.", minor)
     equal(shard.end(), 0, shard.tail())
 
 

@@ -65,7 +65,6 @@
     FAULT(oversized, "Messages that were too long") \
     FAULT(handshakes_failed, "Connections refused in the handshake") \
     FAULT(pending_closed, "Connections closed because no session came") \
-    FAULT(silent_closed, "Connections closed because they were silent") \
     FAULT(slow_closed, "Connections closed because they did not read")
 
 /* What other parts of the shard count. */

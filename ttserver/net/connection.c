@@ -140,14 +140,6 @@ void connection_put_raw(struct connection *c, const uint8_t *bytes, size_t lengt
     }
 }
 
-void connection_put_ping(struct connection *c)
-{
-    uint8_t *at = reserve(c, ZMTP_PING_BYTES);
-    if (at != NULL) {
-        c->out_end += zmtp_put_ping(&c->zmtp, at);
-    }
-}
-
 void connection_flush(struct connection *c)
 {
     while (connection_waiting(c) > 0 && !c->is_broken) {

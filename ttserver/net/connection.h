@@ -63,7 +63,7 @@ struct connection {
     bool is_broken; /* set when it is to be closed */
     bool is_held_back; /* not to be served for a while */
     bool is_skipping; /* the rest of a message of several frames */
-    uint64_t received_us, pinged_us;
+    uint64_t received_us;
     uint8_t *in, *out;
     size_t in_size, in_used; /* in[in_used] not yet taken */
     size_t need; /* bytes that make sense to wait for */
@@ -87,9 +87,8 @@ void connection_keep(struct connection *c, const uint8_t *at, size_t left);
 
 /* Queues a message. False when it was dropped, as the peer does not read. */
 bool connection_put(struct connection *c, const uint8_t *message, size_t length);
-/* The same for bytes of the handshake, and a PING. */
+/* The same for bytes of the handshake. */
 void connection_put_raw(struct connection *c, const uint8_t *bytes, size_t length);
-void connection_put_ping(struct connection *c);
 
 /* Sends what the socket takes. */
 void connection_flush(struct connection *c);

@@ -1,8 +1,8 @@
 /* pushes: messages for many connections (a job, for all workers), which go out a piece at a time,
  * so that who asks meanwhile does not wait until the last is sealed.
  *
- * Two queues, each in order: what must come, and hints. Who causes more than half of what may wait
- * is not served until less waits. Threads: the shard's. Memory: an entry for each message, with a
+ * Two queues, each in order: what must come, and hints. While more than half of what may wait does,
+ * a connection that adds to it is not served. Threads: the shard's. Memory: an entry for each message, with a
  * copy of it and of whom it is for, within the bounds below. Never blocks. */
 #ifndef TTSERVER_NET_PUSHES_H
 #define TTSERVER_NET_PUSHES_H

@@ -35,7 +35,6 @@ _Static_assert(SHORT_HEADER + sizeof refused_key <= ZMTP_REPLY_MAX &&
                    ZMTP_OVERHEAD + PONG_HEADER + PING_CONTEXT_MAX <= ZMTP_REPLY_MAX,
                "room for ERROR and PONG");
 _Static_assert(LONG_HEADER + CURVE_MESSAGE_OVERHEAD <= ZMTP_OVERHEAD, "room for a frame");
-_Static_assert(SHORT_HEADER + CURVE_MESSAGE_OVERHEAD + PING_HEADER <= ZMTP_PING_BYTES, "PING");
 
 struct frame {
     uint8_t flags;
@@ -113,11 +112,6 @@ size_t zmtp_put(struct zmtp *z, const uint8_t *message, size_t length, uint8_t *
     return put_frame(z, false, message, length, out);
 }
 
-size_t zmtp_put_ping(struct zmtp *z, uint8_t *out)
-{
-    return put_frame(z, true, (const uint8_t *)"\4PING\0", PING_HEADER, out);
-}
-
 /* What is wrong with the peer's metadata, or NULL. */
 static const char *judge_metadata(const uint8_t *at, size_t left)
 {
@@ -191,7 +185,6 @@ static enum zmtp_result take_greeting(struct zmtp *z, const uint8_t *in, size_t 
     if (in[AS_SERVER_AT - SIGNATURE] != 0) {
         return end(z, taken, "the peer wants to be the server");
     }
-    z->knows_ping = in[0] > 3 || in[1] >= 1; /* of RFC 37, not of RFC 23 */
     taken->used = ZMTP_GREETING_BYTES - SIGNATURE;
     if (z->server->needs_curve) {
         z->state = ZMTP_AT_CURVE_HELLO;

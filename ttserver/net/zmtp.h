@@ -34,7 +34,6 @@ enum {
         1024, /* bytes of a command, and of any frame before the end of the handshake */
     ZMTP_REPLY_MAX = 512, /* bytes that one call of zmtp_take has to send */
     ZMTP_OVERHEAD = 64, /* bytes that a frame is longer than its message, at most */
-    ZMTP_PING_BYTES = 64, /* room for a PING */
 };
 
 /* Of one server; read by all its connections. */
@@ -81,7 +80,6 @@ enum zmtp_state {
 struct zmtp {
     const struct zmtp_server *server;
     enum zmtp_state state;
-    bool knows_ping; /* the peer speaks ZMTP 3.1 or later */
     struct curve curve; /* zero without CURVE */
 };
 
@@ -94,10 +92,6 @@ enum zmtp_result zmtp_take(struct zmtp *z, uint8_t *in, size_t length, struct zm
 /* Writes a message of one frame to out, which has room for length + ZMTP_OVERHEAD bytes; returns
  * how many it wrote. In ZMTP_AT_TRAFFIC only. */
 size_t zmtp_put(struct zmtp *z, const uint8_t *message, size_t length, uint8_t *out);
-
-/* Writes a PING that a living peer answers, if it knows_ping; as zmtp_put, of ZMTP_PING_BYTES at
- * most. */
-size_t zmtp_put_ping(struct zmtp *z, uint8_t *out);
 
 /* Forgets the keys. */
 void zmtp_close(struct zmtp *z);

@@ -37,7 +37,7 @@ struct pair {
     struct zmtp z;
     bool is_ready;
     const void *user;
-    unsigned accepted, ended, pongs, commands;
+    unsigned accepted, ended, commands;
     const char *why;
     uint8_t in[ROOM], out[ROOM];
     size_t in_length, out_length;
@@ -159,7 +159,6 @@ static void take(struct pair *p)
             p->last_length = taken.frame_length;
         } else if (p->is_ready) {
             p->commands++;
-            p->pongs += taken.reply_length == 0; /* a PING is answered, a PONG not */
         }
     }
     memmove(p->in, p->in + at, p->in_length - at);
@@ -269,7 +268,7 @@ static void a_dealer_talks_with_curve(void **state)
     check_talk(true);
 }
 
-static void check_heartbeats(bool curve)
+static void check_pings(bool curve)
 {
     struct pair *p = make_pair(curve);
     int interval = 5, ttl = 60000;
@@ -282,25 +281,21 @@ static void check_heartbeats(bool curve)
     join(p);
     TURN_UNTIL(p, p->is_ready);
     TURN_UNTIL(p, p->commands >= 3); /* PINGs of the client */
-    for (unsigned i = 1; i <= 3; i++) {
-        p->out_length += zmtp_put_ping(&p->z, p->out + p->out_length);
-        TURN_UNTIL(p, p->pongs == i);
-    }
     talk(p);
     assert_int_equal(p->accepted, 1);
     free_pair(p);
 }
 
-static void heartbeats_go_both_ways_in_the_clear(void **state)
+static void a_client_may_ping_in_the_clear(void **state)
 {
     (void)state;
-    check_heartbeats(false);
+    check_pings(false);
 }
 
-static void heartbeats_go_both_ways_with_curve(void **state)
+static void a_client_may_ping_with_curve(void **state)
 {
     (void)state;
-    check_heartbeats(true);
+    check_pings(true);
 }
 
 /* The first refusal is known for one at once. libzmq then gives up: who may be let in later
@@ -386,8 +381,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dealer_talks_in_the_clear),
         cmocka_unit_test(a_dealer_talks_with_curve),
-        cmocka_unit_test(heartbeats_go_both_ways_in_the_clear),
-        cmocka_unit_test(heartbeats_go_both_ways_with_curve),
+        cmocka_unit_test(a_client_may_ping_in_the_clear),
+        cmocka_unit_test(a_client_may_ping_with_curve),
         cmocka_unit_test(an_unknown_key_is_refused_and_let_in_once_it_is_allowed),
         cmocka_unit_test(a_client_with_another_servers_key_is_refused),
         cmocka_unit_test(mechanisms_must_be_the_same),
