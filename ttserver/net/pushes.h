@@ -2,8 +2,8 @@
  * so that who asks meanwhile does not wait until the last is sealed.
  *
  * Two queues, each in order: what must come, and hints. While more than half of what may wait does,
- * a connection that adds to it is not served. Threads: the shard's. Memory: an entry for each message, with a
- * copy of it and of whom it is for, within the bounds below. Never blocks. */
+ * a connection that adds to it is not served. Threads: the shard's. Memory: an entry for each
+ * message, with a copy of it and of whom it is for, within the bounds below. Never blocks. */
 #ifndef TTSERVER_NET_PUSHES_H
 #define TTSERVER_NET_PUSHES_H
 
