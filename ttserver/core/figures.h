@@ -64,7 +64,7 @@
     FAULT(multipart, "Messages in several parts, which were refused") \
     FAULT(oversized, "Messages that were too long") \
     FAULT(handshakes_failed, "Connections refused in the handshake") \
-    FAULT(pending_closed, "Connections closed because no session came") \
+    FAULT(pending_closed, "Connections closed for want of a session") \
     FAULT(slow_closed, "Connections closed because they did not read")
 
 /* What other parts of the shard count. */

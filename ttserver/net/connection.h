@@ -87,7 +87,7 @@ void connection_keep(struct connection *c, const uint8_t *at, size_t left);
 
 /* Queues a message. False when it was dropped, as the peer does not read. */
 bool connection_put(struct connection *c, const uint8_t *message, size_t length);
-/* The same for bytes of the handshake. */
+/* The same for bytes of the handshake, and a PONG. */
 void connection_put_raw(struct connection *c, const uint8_t *bytes, size_t length);
 
 /* Sends what the socket takes. */

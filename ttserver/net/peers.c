@@ -9,7 +9,7 @@ enum {
     TURN_NS = 100000, /* then new bytes and timers get their turn */
     SETTLE_NS = 50000, /* a push to all workers must not stop all else */
     HINT_WAITING_MAX = 32768, /* bytes: who has not read them gets no hints besides */
-    SILENT = 3, /* heartbeats without a byte: does it still have a session? */
+    SILENT = 3, /* heartbeats without a byte: each tick asks if it still has a session */
     PENDING_MIN = 64,
     ACCEPT_AT_A_TIME = 4, /* between turns of those who are connected */
 };
@@ -476,8 +476,9 @@ static void touch_waiting(struct shard_peers *p)
     }
 }
 
-/* Silence ends a session, and then its connection. No PING goes out: libzmq 4.3 aborts when it
- * finds one among what it had read before the connection broke, as after a suspend. */
+/* Silence ends a session, and then its connection. No PING goes out: libzmq 4.3 aborts its process
+ * when it reads one after the connection broke while its receive queue was full, as after a
+ * suspend. */
 void peers_tick(struct shard_peers *p)
 {
     struct ttcore_event event = {.kind = TTCORE_TICK};

@@ -47,6 +47,7 @@ struct chaos_wish {
     const struct algorithm *algorithm;
     unsigned workers, shards;
     unsigned faults; /* at most LAB_FAULTS_MAX */
+    bool is_wired; /* every run simulates connections; else half of them */
     struct lab_planted planted;
 };
 

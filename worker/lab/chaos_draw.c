@@ -297,9 +297,8 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     plan.want_ppm = chaos_has(seed, CHAOS_WANT) ? (uint32_t)log_between(&state, 1000, 64000) : 0;
     o->is_mixed = chaos_has(seed, CHAOS_VERSIONS);
     const uint64_t net = rng_mix(seed ^ UINT64_C(0x3172e));
-    o->is_wired = net % 2 == 0;
+    o->is_wired = net % 2 == 0 || wish->is_wired;
     o->has_keys = net % 8 == 0;
-    /* Watchers have no connections that are simulated: a run has one or the other. */
     o->watchers = chaos_has(seed, CHAOS_WATCHERS) ? (unsigned)between(&state, 1, 3) : 0;
     o->planted = wish->planted;
     draw_disks(&state, &plan);

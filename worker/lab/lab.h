@@ -155,7 +155,7 @@ struct lab_options {
                       all speak the newest */
     bool is_wired; /* the connections of shards are simulated, too (lab_stream.h): what is lost
                       comes later, and only the end of a connection loses messages */
-    bool has_keys; /* with is_wired: they are CURVE, and workers, front-ends and liars have keys */
+    bool has_keys; /* with is_wired: they are CURVE, and all programs have keys */
     bool drain; /* after that, check what is left behind: the second half of the result */
     /* Patience. Zero means the default in brackets. */
     uint32_t inflight_max; /* in-flight entries of a shard [64 a worker and 256] */

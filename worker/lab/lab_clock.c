@@ -25,7 +25,7 @@ struct lab_clock lab_clock_draw(uint64_t seed, uint32_t most_ppm)
 uint64_t lab_clock_ns(const struct lab_clock *c, uint64_t time_ns)
 {
     const uint64_t at_ns = c->suspended > 0 ? c->from_ns : time_ns;
-    CHECK(at_ns >= c->stood_ns); /* nobody lives in a time that its host has slept through */
+    CHECK(at_ns >= c->resumed_ns); /* nobody lives in a time that its host has slept through */
     const int64_t went_ns = (int64_t)(at_ns - c->stood_ns);
     return c->begin_ns + (uint64_t)(went_ns + went_ns * c->drift_ppm / 1000000);
 }
@@ -69,5 +69,6 @@ void lab_clock_resume(struct lab_clock *c, uint64_t now_ns)
 {
     if (--c->suspended == 0) {
         c->stood_ns += now_ns - c->from_ns;
+        c->resumed_ns = now_ns;
     }
 }

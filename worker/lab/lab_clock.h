@@ -11,7 +11,7 @@ struct lab_clock {
     int64_t drift_ppm; /* it goes so much too fast */
     uint64_t begin_ns; /* what it shows when virtual time begins */
     uint64_t stood_ns; /* so long it stood still, before it last began to */
-    uint64_t from_ns; /* virtual time when it began to */
+    uint64_t from_ns, resumed_ns; /* virtual time when it began to; ... when it last ceased to */
     unsigned suspended; /* how many reasons it has to stand still */
     int64_t wall_ns; /* so far the wall clock has jumped */
 };

@@ -2,6 +2,7 @@
 
 #include "common/rng.h"
 #include "worker/lab/lab_link.h"
+#include "worker/lab/lab_watcher.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -145,14 +146,23 @@ static void put_frame(struct lab_worker *w, unsigned shard, uint8_t flags, const
     put(&d->out, bytes, length);
 }
 
+static void note_unsent(struct lab_worker *w, const uint8_t *bytes, size_t length)
+{
+    struct proto_message m;
+    CHECK(proto_decode(w->lab->decoder, bytes, length, &m) == ERR_OK);
+    w->lab->result.unsent++;
+    if (m.type == PROTO_JOB_POST || m.type == PROTO_JOB_STOP || m.type == PROTO_JOB_REPORT) {
+        w->unsent_ns = w->lab->now_ns;
+    }
+}
+
 bool lab_dealer_send(struct lab_worker *w, unsigned shard, uint64_t at_ns, const uint8_t *bytes,
                      size_t length)
 {
     struct lab_dealer *d = &w->dealer[shard];
     if (d->state != LAB_READY || d->queued >= HIGH_WATER) {
         if (d->state == LAB_READY) {
-            w->lab->result.unsent++;
-            w->unsent_ns = w->lab->now_ns;
+            note_unsent(w, bytes, length);
         }
         return false;
     }
@@ -169,18 +179,25 @@ bool lab_dealer_send(struct lab_worker *w, unsigned shard, uint64_t at_ns, const
 static void give_to_worker(struct lab_worker *w, unsigned shard, const struct lab_frame *f)
 {
     struct lab *lab = w->lab;
-    struct lab_packet *packet = malloc(sizeof *packet + f->length);
+    uint8_t other[PROTO_MESSAGE_MAX];
+    const uint8_t *bytes = f->body;
+    size_t length = f->length;
+    uint32_t who = w->index;
+    if (lab_watcher_spoil(lab, shard, f->body, f->length, &who, other, &length)) {
+        bytes = other;
+    }
+    struct lab_packet *packet = malloc(sizeof *packet + length);
     CHECK(packet != NULL);
     *packet = (struct lab_packet){.from = shard,
-                                  .epoch = w->incarnation,
-                                  .length = (uint32_t)f->length,
+                                  .epoch = lab->worker[who].incarnation,
+                                  .length = (uint32_t)length,
                                   .number = ++lab->packets};
-    memcpy(packet->bytes, f->body, f->length);
+    memcpy(packet->bytes, bytes, length);
     lab->result.messages++;
-    lab->result.bytes += f->length;
+    lab->result.bytes += length;
     lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->now_ns,
                                                  .kind = LAB_TO_WORKER,
-                                                 .who = w->index,
+                                                 .who = who,
                                                  .epoch = shard,
                                                  .packet = packet});
 }

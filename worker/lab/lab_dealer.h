@@ -1,6 +1,6 @@
 /* lab_dealer: the client's side of a connection in the virtual cluster: what libzmq's DEALER does
  * with a shard's address, as proto/transport/zeromq.c sets it up. It connects, shakes hands, sends
- * and takes messages of one frame, answers PINGs, gives a connection up whose bytes are not
+ * and takes messages of one frame, gives a connection up whose bytes are not
  * confirmed, and connects anew. Nothing is queued for a shard that is not there.
  *
  * It also checks the shard: whatever the network does, what the shard sends is ZMTP 3.1 to the

@@ -38,25 +38,32 @@ static bool poll_front(void *self, struct search *search)
     return lab->now_ns >= w->front.until_ns || (lab->ended && !lab->probing);
 }
 
-/* A client whose queue was full drops what it says. */
+/* During this post it could not say something of a job. */
 static bool has_dropped(const struct lab_worker *w, const struct lab_front *f)
 {
     return w->unsent_ns != 0 && w->unsent_ns >= f->begin_ns;
 }
 
-/* Of workers that have left the job, which could say so; how soon they leave is checked elsewhere
- * (drain.c). */
-static unsigned last_reports_missing(const struct lab *lab, const struct lab_front *f)
+/* Who reports under that alias could not say that it has left, or has not; how soon it does is
+ * checked elsewhere (drain.c). */
+static bool is_excused(const struct lab *lab, const struct lab_front *f, uint64_t alias)
 {
-    unsigned missing = 0, excused = 0;
-    for (unsigned i = 0; i < f->core.reports; i++) {
-        missing += f->core.report[i].last.state == PROTO_JOB_SEARCHING;
-    }
+    bool is = false;
     for (unsigned i = lab->options.fronts; i < lab->machines; i++) {
         const struct lab_worker *w = &lab->worker[i];
-        excused += lab_searches(w) == f->job.id || has_dropped(w, f);
+        is = is || (w->alias == alias && (lab_searches(w) == f->job.id || has_dropped(w, f)));
     }
-    return missing > excused ? missing - excused : 0;
+    return is;
+}
+
+static unsigned last_reports_missing(const struct lab *lab, const struct lab_front *f)
+{
+    unsigned missing = 0;
+    for (unsigned i = 0; i < f->core.reports; i++) {
+        const struct proto_job_report *last = &f->core.report[i].last;
+        missing += last->state == PROTO_JOB_SEARCHING && !is_excused(lab, f, last->instance);
+    }
+    return missing;
 }
 
 /* What is said of hosts adds up to what all reported. */

@@ -5,6 +5,7 @@
 #include "worker/lab/lab_keep.h"
 #include "worker/lab/lab_link.h"
 #include "worker/lab/lab_service.h"
+#include "worker/lab/lab_watcher.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,27 +132,6 @@ static bool is_lost(struct lab *lab, const struct ttcore_message *message)
            m.type == PROTO_ERROR && m.error.code == PROTO_ERR_VERSION;
 }
 
-/* Planted faults in what a watcher is told; true: it is told `out`. */
-static bool is_changed(struct lab *lab, unsigned shard, const struct ttcore_message *message,
-                       uint32_t *who, uint8_t *out, size_t *length)
-{
-    const struct lab_planted *planted = &lab->options.planted;
-    struct proto_message m;
-    if ((!planted->stray_letters && !planted->lose_rows) ||
-        proto_decode(lab->decoder, message->bytes, message->length, &m) != ERR_OK) {
-        return false;
-    }
-    if (planted->stray_letters && m.type == PROTO_MAIL) {
-        *who = lab->machines + (*who - lab->machines + 1) % lab->options.watchers;
-    }
-    if (!planted->lose_rows || m.type != PROTO_MEMBERS_ANSWER || m.members_answer.list.count == 0) {
-        return false;
-    }
-    m.members_answer.list.count--;
-    *length = proto_encode_as(lab->shard[shard].version, &m, out, PROTO_MESSAGE_MAX);
-    return *length > 0;
-}
-
 static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target *target,
                     const struct ttcore_message *message, uint64_t at_ns)
 {
@@ -170,7 +150,7 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
     uint8_t other[PROTO_MESSAGE_MAX];
     const void *bytes = message->bytes;
     size_t length = message->length;
-    if (who >= lab->machines && is_changed(lab, shard, message, &who, other, &length)) {
+    if (lab_watcher_spoil(lab, shard, message->bytes, message->length, &who, other, &length)) {
         bytes = other;
     }
     if (message->may_drop && lab_card_is_full(lab, shard)) {

@@ -51,10 +51,10 @@ static unsigned users(const struct lab *lab)
     return lab->hosts + lab->options.fronts + LAB_LIAR_SESSIONS + lab->options.watchers;
 }
 
-/* Of watchers the first may all, others less. */
+/* Watchers take turns; each says that it is a client. */
 static enum keys_role role_of(const struct lab *lab, unsigned user)
 {
-    static const enum keys_role watchers[] = {KEYS_ADMINISTRATOR, KEYS_MONITOR, KEYS_FRONT};
+    static const enum keys_role watchers[] = {KEYS_ADMINISTRATOR, KEYS_FRONT, KEYS_WORKER};
     const unsigned liars = lab->hosts + lab->options.fronts;
     if (user >= liars + LAB_LIAR_SESSIONS) {
         return watchers[(user - liars - LAB_LIAR_SESSIONS) % (sizeof watchers / sizeof *watchers)];
@@ -89,10 +89,10 @@ static enum err make_keys(struct lab *lab)
 const struct keys_pair *lab_net_keys(const struct lab *lab, unsigned machine)
 {
     const unsigned host = lab_place_of(lab, machine) / lab->options.threads;
-    if (machine >= lab->machines) { /* a watcher */
-        return lab_net_keys_of_liar(lab, LAB_LIAR_SESSIONS + machine - lab->machines);
-    }
-    return &lab->net->pair[machine < lab->options.fronts ? lab->hosts + machine : host];
+    const unsigned watchers = lab->hosts + lab->options.fronts + LAB_LIAR_SESSIONS;
+    return &lab->net->pair[machine >= lab->machines        ? watchers + machine - lab->machines
+                           : machine < lab->options.fronts ? lab->hosts + machine
+                                                           : host];
 }
 
 const struct keys_pair *lab_net_keys_of_liar(const struct lab *lab, unsigned who)

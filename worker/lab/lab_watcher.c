@@ -23,6 +23,7 @@ struct own {
     struct tt_store store;
     unsigned shard; /* that it was sent to; CLIENT_NOWHERE: none, or it was flushed there */
     uint64_t boot; /* of that shard then */
+    unsigned session; /* with that shard, as `ups` counts */
 };
 
 struct lab_watcher {
@@ -33,6 +34,7 @@ struct lab_watcher {
     /* state */
     uint64_t random;
     struct own own[OWN_MAX];
+    unsigned ups[LAB_SHARDS_MAX]; /* sessions that it had with each */
     unsigned stored; /* counts all */
     uint64_t figure[LAB_SHARDS_MAX][FIGURES], boot[LAB_SHARDS_MAX]; /* as last told; of which run */
     uint64_t job; /* whose letters it takes part in; 0: none */
@@ -181,6 +183,7 @@ static void take_event(struct lab_watcher *v, const struct client_event *e)
         take_letter(v, e->mail);
         return;
     }
+    v->ups[e->shard] += e->kind == CLIENT_SHARD_UP;
     if (e->kind != v->awaited || (e->shard != v->shard && e->kind != CLIENT_CORRESPONDENTS)) {
         return;
     }
@@ -279,12 +282,13 @@ static bool walk(struct lab_watcher *v, enum client_event_kind kind)
     return client_counters(c)->ups == ups && client_shard_boot(c, v->shard) == boot;
 }
 
-/* Once; a connection that broke without the shard's knowledge has a session until that expires. */
+/* Once; a connection that broke without the shard's knowledge keeps its session until that expires.
+ */
 static void find_itself(struct lab_watcher *v)
 {
     v->self = 0;
     if (walk(v, CLIENT_MEMBERS)) {
-        complain(v, v->self == 0 || (v->self > 1 && v->w->lab->net == NULL));
+        complain(v, v->self == 0 || v->self > (v->w->lab->net != NULL ? 1 + v->ups[v->shard] : 1));
     }
 }
 
@@ -300,6 +304,7 @@ static void store_own(struct lab_watcher *v, uint64_t key)
                                  .move = (uint16_t)(1 + below(v, 1000))};
     m->shard = shard;
     m->boot = shard != CLIENT_NOWHERE ? client_shard_boot(c, shard) : 0;
+    m->session = shard != CLIENT_NOWHERE ? v->ups[shard] : 0;
     v->was_forgotten[at] = false;
     client_store(c, CLIENT_NOWHERE, &m->store);
 }
@@ -398,7 +403,8 @@ static void flush(struct lab_watcher *v)
     if (walk(v, CLIENT_FLUSHED)) {
         for (unsigned m = 0; m < OWN_MAX && stored == v->stored; m++) {
             const struct own *own = &v->own[m];
-            v->was_forgotten[m] = own->shard == v->shard && own->boot == boot;
+            v->was_forgotten[m] = own->shard == v->shard && own->boot == boot &&
+                                  own->session == v->ups[v->shard]; /* else it may come later */
         }
         v->flushed_boot = boot;
         scan(v);
@@ -530,4 +536,26 @@ void lab_watcher_run(struct lab_worker *w)
         lane_sleep(&v->lane, UINT64_MAX);
         serve(v);
     }
+}
+
+/* ---- planted faults ---- */
+
+bool lab_watcher_spoil(struct lab *lab, unsigned shard, const uint8_t *bytes, size_t bytes_length,
+                       uint32_t *who, uint8_t *out, size_t *length)
+{
+    const struct lab_planted *planted = &lab->options.planted;
+    struct proto_message m;
+    if (*who < lab->machines || (!planted->stray_letters && !planted->lose_rows) ||
+        proto_decode(lab->decoder, bytes, bytes_length, &m) != ERR_OK) {
+        return false;
+    }
+    if (planted->stray_letters && m.type == PROTO_MAIL) {
+        *who = lab->machines + (*who - lab->machines + 1) % lab->options.watchers;
+    }
+    if (!planted->lose_rows || m.type != PROTO_MEMBERS_ANSWER || m.members_answer.list.count == 0) {
+        return false;
+    }
+    m.members_answer.list.count--;
+    *length = proto_encode_as(lab->shard[shard].version, &m, out, PROTO_MESSAGE_MAX);
+    return *length > 0;
 }

@@ -2,7 +2,8 @@
  * `abdada tt` and programs on libabdada do. Each is a client in a fiber, on the first host, which
  * does one thing after the other and checks what it is told:
  *   STATS: what a shard counts never falls while it runs;
- *   MEMBERS: it finds itself, once, in a walk through all pages;
+ *   MEMBERS: it finds itself, once, in a walk through all pages; where connections are simulated,
+ *     once more for each that broke;
  *   SCAN: its own results are as it stored them, and gone after a FLUSH;
  *   lists of asks and peeks: what it stored answers, each in its place;
  *   letters: are to itself, whole, and from who they say.
@@ -19,5 +20,10 @@ enum err lab_watcher_open(struct lab_worker *w, const struct remote_shell *shell
 void lab_watcher_close(struct lab_worker *w);
 /* In its fiber; does not return. */
 void lab_watcher_run(struct lab_worker *w);
+
+/* Planted faults in what program *who is told, if it watches; true: it is told `out`, which has
+ * PROTO_MESSAGE_MAX bytes. *who may become another. */
+bool lab_watcher_spoil(struct lab *lab, unsigned shard, const uint8_t *bytes, size_t bytes_length,
+                       uint32_t *who, uint8_t *out, size_t *length);
 
 #endif

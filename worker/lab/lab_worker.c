@@ -1,6 +1,7 @@
 #include "worker/lab/lab_worker.h"
 
 #include "common/rng.h"
+#include "proto/alias.h"
 #include "worker/lab/lab_dealer.h"
 #include "worker/lab/lab_front.h"
 #include "worker/lab/lab_link.h"
@@ -418,6 +419,7 @@ static enum err open_parts(struct lab_worker *w)
     struct lab *lab = w->lab;
     const struct lab_options *o = &lab->options;
     uint64_t seed = rng_mix(o->seed ^ (uint64_t)w->index << 32 ^ w->incarnation);
+    w->alias = proto_alias(seed | 1);
     struct remote_shell shell = {.self = w,
                                  .now = shell_now,
                                  .send = shell_send,

@@ -64,6 +64,7 @@ struct lab_worker {
     unsigned index;
     struct lab_host *host; /* NULL: dead */
     uint32_t incarnation;
+    uint64_t alias; /* of its instance */
     struct fiber *fiber;
     struct worker *worker; /* NULL: a front-end, or a watcher */
     struct lab_watcher *watcher; /* NULL: another */
@@ -86,7 +87,8 @@ struct lab_worker {
     uint64_t last_out_ns[LAB_SHARDS_MAX], last_in_ns[LAB_SHARDS_MAX]; /* FIFO per pair and way */
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */
     uint64_t lossy; /* bit i: something for shard i was lost since both live */
-    uint64_t unsent_ns; /* when it had last to drop a message, as its queue was full; 0: never */
+    uint64_t unsent_ns; /* when it had last to drop a message of a job, as its queue was full; 0:
+                           never */
     uint64_t indexed; /* bit i: shard i has given it a worker index; for a planted fault */
     struct lab_dealer *dealer; /* its connections, one for each shard, where they are simulated */
 };

@@ -240,11 +240,13 @@ static void watchers_notice_what_is_not_so(void **state)
 {
     (void)state;
     const struct chaos_wish flushes = {.planted.lose_flushes = true};
-    const struct chaos_wish letters = {.planted.stray_letters = true};
-    const struct chaos_wish rows = {.planted.lose_rows = true};
     assert_true(count_broken(&flushes, 60, "told wrong") > 0);
-    assert_true(count_broken(&letters, 60, "told wrong") > 0);
-    assert_true(count_broken(&rows, 60, "told wrong") > 0);
+    for (unsigned is_wired = 0; is_wired < 2; is_wired++) {
+        const struct chaos_wish letters = {.is_wired = is_wired, .planted.stray_letters = true};
+        const struct chaos_wish rows = {.is_wired = is_wired, .planted.lose_rows = true};
+        assert_true(count_broken(&letters, 60, "told wrong") > 0);
+        assert_true(count_broken(&rows, 60, "told wrong") > 0);
+    }
 }
 
 static void a_stale_worker_index_is_caught(void **state)

@@ -125,7 +125,6 @@ static void a_front_end_started_on_a_suspended_host_answers(void **state)
         {.kind = LAB_KILL, .worker = 1, .workers = 1, .lasts_ns = 5 * TEST_MS},
     };
     (void)state;
-    options.drift_ppm = 0; /* so no clock is ahead of its host's sleep */
     options.fronts = 2;
     options.post = post;
     options.posts = 2;
