@@ -317,7 +317,7 @@ static void make_message(struct liar *l, const struct kind *kind)
 
 /* Which roles may send what, as PROTOCOL.md has it: bit by number of the role. */
 enum { ALL = 15, SEARCHERS = 7 };
-static const uint8_t roles_of[PROTO_MAIL + 1] = {
+static const uint8_t roles_of[PEER_TYPES] = {
     [PROTO_HELLO] = ALL,
     [PROTO_HEARTBEAT] = ALL,
     [PROTO_BYE] = ALL,

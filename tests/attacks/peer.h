@@ -27,6 +27,7 @@ enum {
     OWN_JOB = 1, /* the upper 12 bits of a job's id: ours, and before nearly all others */
     NODES_MAX = 1500,
     HELLO_AGAIN_MS = 200,
+    PEER_TYPES = 64, /* types of messages are below */
     TAKEN = 0x7e77e1, /* a request: all before it has been taken */
 };
 
@@ -48,7 +49,7 @@ struct side {
     /* statistics */
     uint64_t sent, unsent, received, welcomes, refused, shared;
     uint64_t welcomes_at[SHARDS_MAX], offers_at[SHARDS_MAX];
-    uint64_t of_type[PROTO_MAIL + 1]; /* received */
+    uint64_t of_type[PEER_TYPES]; /* received */
 };
 
 struct peer {

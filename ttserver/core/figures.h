@@ -70,7 +70,7 @@
 /* What other parts of the shard count. */
 #define TTCORE_PARTS(X, FAULT) \
     FAULT(inflight_refused, "In-flight entries refused because there were too many") \
-    FAULT(inflight_over_quota, "In-flight entries refused because the session had too many") \
+    FAULT(inflight_over_quota, "In-flight entries refused because the session or its user had too many") \
     X(snapshots, "Snapshots written") \
     FAULT(snapshot_failures, "Snapshots that could not be written") \
     X(backing_written, "Results written to the Redis behind") \

@@ -9,7 +9,7 @@ enum {
     ADMINISTRATOR = 0xf | TTCORE_MAY_STOP_ANY_JOB | TTCORE_MAY_FLUSH
 };
 
-/* What PROTOCOL.md section 9 says: for each type the roles that may send it, w f c m. */
+/* What PROTOCOL.md section 6 says: for each type the roles that may send it, w f c m. */
 static const struct {
     enum proto_type type;
     const char *roles;
