@@ -216,6 +216,12 @@ def other_files_are_left_alone():
     done = run("abdada", "solve", "--obf", file, "--obf-out", "/nowhere/scores")
     equal(done.status, 1)
     check("--obf-out /nowhere/scores: No such file" in done.err(), done.err())
+    hard = "--OX-O----XXOO--OOOOOXX-OOOOOX--OOOXOXX-OOOOXX-----OOX----X-O--- X;"  # FFO #60
+    with open(path("hard.obf"), "w", encoding="ascii") as out:
+        out.write(hard + "\n")
+    done = run("abdada", "solve", "--private", "--obf", path("hard.obf"), "--obf-out", path("hardly"), "--time", "50")
+    equal((done.status, lines("hardly")), (1, []), done.tail())
+    check(f"1 board is not in {path('hardly')}" in done.err(), done.err())
     with open(path("one.obf"), "w", encoding="ascii") as out:
         out.write(next(line for line in open(file, encoding="ascii") if line[0] in "XO-"))
     for boards in file, path("one.obf"):

@@ -401,7 +401,11 @@ static void write_scored(struct analyse *a, const struct job *job, const struct 
     uint16_t move[SEARCH_LINES_MAX];
     unsigned moves = 0;
     char why[SCORED_WHY_MAX];
-    if (a->out == NULL || a->has_failed || !is_exact(job, &r->search)) {
+    if (a->out == NULL || a->has_failed) {
+        return;
+    }
+    if (!is_exact(job, &r->search)) {
+        a->unwritten++;
         return;
     }
     for (unsigned i = 0; a->line != NULL && i < a->lines; i++) {
@@ -645,6 +649,11 @@ static int analyse_all(struct analyse *a)
     }
     if (status == 0) {
         print_total(a);
+    }
+    if (status == 0 && a->unwritten > 0) {
+        log_fail(a->program, "%u board%s not in %s, as no exact score was found; --resume goes on",
+                 a->unwritten, a->unwritten == 1 ? " is" : "s are", a->scored);
+        status = 1;
     }
     if (status == 0 && a->wrong_lines > 0) {
         log_fail(a->program, "%u line%s of %s left out: no position", a->wrong_lines,

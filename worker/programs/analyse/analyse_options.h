@@ -29,6 +29,7 @@ struct analyse {
     bool is_apart; /* each searcher searches positions of its own (engine_bag.h) */
     struct scored *out; /* NULL: no file of scores is wanted */
     bool has_failed; /* set when an answer could not be written */
+    unsigned unwritten; /* answers that `out` lacks, as they are not exact: the exit status is 1 */
     unsigned done; /* positions that have their answers */
     struct engine *engine;
     struct searching_metrics *metrics;
