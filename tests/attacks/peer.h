@@ -27,7 +27,7 @@ enum {
     OWN_JOB = 1, /* the upper 12 bits of a job's id: ours, and before nearly all others */
     NODES_MAX = 1500,
     HELLO_AGAIN_MS = 200,
-    PEER_TYPES = 64, /* types of messages are below */
+    PEER_TYPES = 64, /* the numbers of message types are below this */
     TAKEN = 0x7e77e1, /* a request: all before it has been taken */
 };
 

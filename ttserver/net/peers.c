@@ -9,7 +9,7 @@ enum {
     TURN_NS = 100000, /* then new bytes and timers get their turn */
     SETTLE_NS = 50000, /* a push to all workers must not stop all else */
     HINT_WAITING_MAX = 32768, /* bytes: who has not read them gets no hints besides */
-    SILENT = 3, /* heartbeats without a byte: each tick asks if it still has a session */
+    SILENT = 3, /* heartbeats without a byte; then each tick checks whether the session has ended */
     PENDING_MIN = 64,
     ACCEPT_AT_A_TIME = 4, /* between turns of those who are connected */
 };

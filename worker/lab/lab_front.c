@@ -38,14 +38,14 @@ static bool poll_front(void *self, struct search *search)
     return lab->now_ns >= w->front.until_ns || (lab->ended && !lab->probing);
 }
 
-/* During this post it could not say something of a job. */
+/* During this post it dropped a message of a job, as its queue was full. */
 static bool has_dropped(const struct lab_worker *w, const struct lab_front *f)
 {
     return w->unsent_ns != 0 && w->unsent_ns >= f->begin_ns;
 }
 
-/* Who reports under that alias could not say that it has left, or has not; how soon it does is
- * checked elsewhere (drain.c). */
+/* The worker that reports under that alias still searches the job, or dropped what it said of it.
+ * How soon workers leave is checked elsewhere (drain.c). */
 static bool is_excused(const struct lab *lab, const struct lab_front *f, uint64_t alias)
 {
     bool is = false;

@@ -51,7 +51,7 @@ static unsigned users(const struct lab *lab)
     return lab->hosts + lab->options.fronts + LAB_LIAR_SESSIONS + lab->options.watchers;
 }
 
-/* Watchers take turns; each says that it is a client. */
+/* Watchers have these keys in turn; in its HELLO each says that it is a client. */
 static enum keys_role role_of(const struct lab *lab, unsigned user)
 {
     static const enum keys_role watchers[] = {KEYS_ADMINISTRATOR, KEYS_FRONT, KEYS_WORKER};

@@ -183,7 +183,9 @@ static void take_event(struct lab_watcher *v, const struct client_event *e)
         take_letter(v, e->mail);
         return;
     }
-    v->ups[e->shard] += e->kind == CLIENT_SHARD_UP;
+    if (e->kind == CLIENT_SHARD_UP) {
+        v->ups[e->shard]++;
+    }
     if (e->kind != v->awaited || (e->shard != v->shard && e->kind != CLIENT_CORRESPONDENTS)) {
         return;
     }

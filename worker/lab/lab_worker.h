@@ -12,7 +12,7 @@ void lab_worker_kill(struct lab_worker *w);
 void lab_worker_say_bye(struct lab_worker *w);
 /* It goes on computing. */
 void lab_worker_wake(struct lab_worker *w);
-/* Its host stood still and goes on: so its own time is the present. */
+/* Its host goes on after a suspend: its local time becomes the present. */
 void lab_worker_resume(struct lab_worker *w);
 /* It stands still no longer. */
 void lab_worker_unstall(struct lab_worker *w);

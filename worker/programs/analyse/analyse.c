@@ -647,15 +647,16 @@ static int analyse_all(struct analyse *a)
         }
         status = 1;
     }
-    if (status == 0) {
+    const bool is_through = status == 0;
+    if (is_through) {
         print_total(a);
     }
-    if (status == 0 && a->unwritten > 0) {
+    if (is_through && a->unwritten > 0) {
         log_fail(a->program, "%u board%s not in %s, as no exact score was found; --resume goes on",
                  a->unwritten, a->unwritten == 1 ? " is" : "s are", a->scored);
         status = 1;
     }
-    if (status == 0 && a->wrong_lines > 0) {
+    if (is_through && a->wrong_lines > 0) {
         log_fail(a->program, "%u line%s of %s left out: no position", a->wrong_lines,
                  a->wrong_lines == 1 ? "" : "s", a->file);
         status = 1;
