@@ -20,6 +20,7 @@ import atexit
 import contextlib
 import fnmatch
 import glob
+import http.client
 import json
 import os
 import random
@@ -32,7 +33,6 @@ import tempfile
 import threading
 import time
 import traceback
-import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
@@ -55,7 +55,7 @@ HEARTBEATS, HEARTBEAT_LIMIT_MS = 20, 2  # of another user right behind a SHARE, 
 SHARE_GAP_S = 0.15  # between these: so that the shard takes them all
 VISITORS = 16, 64  # of a metrics port: as many as it has connections, and more
 VISIT_GAP_S, PROBES = 0.1, 5  # probes: at each port, beside each crowd
-PROBE_TIMEOUT_S = 8  # less than HTTP_REQUEST_S, when a slow visitor's place is free again in any case
+PROBE_TIMEOUT_S, PROBE_AGAIN_S = 8, 0.01  # less than HTTP_REQUEST_S, when a slow visitor's place is free again in any case
 POSITION = "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3"
 ROLES = "worker", "front-end", "monitor", "administrator"
 
@@ -628,7 +628,8 @@ def heartbeats_pass(target, o):
 class SlowVisitors(threading.Thread):
     """Visitors of the metrics ports of a shard and of a worker whose requests, a byte now and then, never end, and who
     come again when they are turned away: by turns as many as there is room for, and more. Beside them /healthz is asked at
-    both, again and again, and must answer each time. A context: at its end all of that has taken place."""
+    both, again and again, and must answer each time; who is turned away himself, as so many of the same address have come
+    after him before he was read, asks again, as a scraper does. A context: at its end all of that has taken place."""
 
     def __init__(self, target, result):
         super().__init__(daemon=True)
@@ -636,7 +637,8 @@ class SlowVisitors(threading.Thread):
         self.leaving, self.over = threading.Event(), threading.Event()
         self.ports = [int(process.wait_line(r"metrics at http://127.0.0.1:(\d+)/metrics", "err")[0][1])
                       for process in (target.shards[0], target.workers[0])]
-        self.crowd, self.held, self.probes = VISITORS[0], {port: [] for port in self.ports}, 0
+        self.crowd, self.held = VISITORS[0], {port: [] for port in self.ports}
+        self.probes = self.again = 0  # answered; turned away before
         self.taken = dict.fromkeys(self.ports, 0)  # bytes sent on connections that had been open before
 
     def __enter__(self):
@@ -656,7 +658,8 @@ class SlowVisitors(threading.Thread):
         if kind is None:
             check(self.fault is None, self.fault)
             check(all(self.taken.values()), "no attack: bytes of slow requests taken, by port:", self.taken)
-            self.result.notes.append(f"{self.probes} of {self.probes} probes answered beside slow requests")
+            self.result.notes.append(f"{self.probes} of {self.probes} probes answered beside slow requests, "
+                                     f"{self.again} asked again for it")
 
     def visit_all(self):
         """A byte of each that is still open, and new ones for the rest."""
@@ -689,15 +692,32 @@ class SlowVisitors(threading.Thread):
                 for self.crowd in VISITORS:
                     for _ in range(PROBES):
                         self.probe()
-        except OSError as error:
+        except (OSError, Failure) as error:
             self.fault = f"/healthz, {self.crowd} slow visitors, after {self.probes} probes: {error}"
 
     def probe(self):
         for port in self.ports:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PROBE_TIMEOUT_S) as answer:
-                answer.read()
+            end = time.monotonic() + PROBE_TIMEOUT_S
+            while not self.is_answered(port, end - time.monotonic()):
+                self.again += 1
+                time.sleep(PROBE_AGAIN_S)
             self.probes += 1
         self.over.wait(VISIT_GAP_S)  # or the crowd would not have come yet
+
+    def is_answered(self, port, timeout):
+        """Raises when there is no answer in time, or a wrong one, or no server."""
+        check(timeout > 0, f"no answer within {PROBE_TIMEOUT_S} s")
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+        try:
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            answer.read()
+        except (ConnectionResetError, BrokenPipeError, http.client.HTTPException):  # turned away, maybe in the answer
+            return False
+        finally:
+            connection.close()
+        check(answer.status == 200, "/healthz:", answer.status)
+        return True
 
 
 def many_threads_and_shards(target, _o):

@@ -1,12 +1,14 @@
 """A worker that answers positions of a bag (worker/engine/bag_letter.h) with whatever it likes, for tests."""
 import struct
 import threading
+import time
 
 import client
 
 BAG = 16  # flag of a JOB
 WORK, FOUND = 64, 67
 COUNTERS = 14
+JOIN_EVERY_S = 0.05
 
 
 class Peer(threading.Thread):
@@ -19,17 +21,18 @@ class Peer(threading.Thread):
 
     def run(self):
         worker = client.Client(self.address).hello(role=client.WORKER, name="peer")
-        job, requests = None, 1
+        job, requests, due = None, 1, 0.0
         while not self.stopped.is_set():
-            message = worker.pushed.pop(0) if worker.pushed else worker.receive(0.05)
+            message = worker.pushed.pop(0) if worker.pushed else worker.receive(JOIN_EVERY_S)
             if message and message[0] == client.JOB and message[8] & BAG:
-                job = message[1]
+                job, due = message[1], 0.0
                 self.jobs.add(job)
             elif message and message[0] == client.JOB_STOP and message[1] == job:
                 job = None
             elif message and message[0] == client.MAIL and message[4][0] == WORK:
                 self.answer(worker, message)
-            if job:
+            if job and time.monotonic() >= due:  # each is answered: more often, and answers fill its queue at the shard
+                due = time.monotonic() + JOIN_EVERY_S
                 requests += 1
                 worker.send(client.MAIL_JOIN, requests, job)
         worker.bye()

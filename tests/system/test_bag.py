@@ -116,7 +116,7 @@ def nobody_is_needed():
     shard.kill()
     front = start("--obf", file, *at(shard.address))
     equal(outcome(answers(front)), wanted, "no shard")
-    check("no shard is up: searched alone" in front.err(), front.err())
+    check(f"no shard is up ({shard.address}): searched alone" in front.err(), front.err())
     for threads in (1, 3):
         front = start("--obf", file, "--positions", "apart", "--threads", threads)
         equal(outcome(answers(front)), wanted, "threads alone")

@@ -290,7 +290,7 @@ def no_shard_at_all_costs_less_than_a_second():
         promised("16 threads and two dead servers, more than without", many.seconds() - crowd.seconds(), 1)
     equal(outcome(found), expected)
     equal({(o["shards_up"], o["shards"], o["workers"]) for o in found}, {(0, 2, 0)})
-    check("no shard is up" in lost.err(), lost.err())
+    check(f"no shard is up ({dead.split(',')[0]} and 1 more): searched alone" in lost.err(), lost.err())
     promised("two dead servers, more than without", lost.seconds() - alone.seconds(), 1)
 
 

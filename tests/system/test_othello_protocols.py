@@ -535,7 +535,7 @@ def over_a_shard_with_a_worker_they_play_on_when_it_dies():
     alone = Gtp("--servers", cluster.servers, "--depth", 4)
     check(alone.do("genmove b") in Board().moves())
     alone.quit()
-    check("no shard is up: searching alone" in alone.err(), alone.err())
+    check(f"no shard is up ({cluster.servers}): searching alone" in alone.err(), alone.err())
 
 
 def keys_let_them_in():

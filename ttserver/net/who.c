@@ -52,7 +52,7 @@ void who_close(struct who *access)
     who_put(access, access->now);
     access->now = NULL;
     access->dir = NULL;
-    keys_wipe(&access->server, sizeof access->server);
+    keys_wipe(access->server.secret_key, sizeof access->server.secret_key);
 }
 
 enum err who_reread(struct who *access, unsigned *skipped, char why[KEYS_WHY_MAX])

@@ -476,6 +476,11 @@ void engine_shard_name(const struct engine *e, unsigned shard, char out[TRANSPOR
     transport_shard_name(e->transport, shard, out);
 }
 
+void engine_none_up(const struct engine *e, char out[TRANSPORT_NONE_UP_MAX])
+{
+    transport_none_up(e->transport, out);
+}
+
 const char *engine_private_reason(const struct engine *e)
 {
     int reason = embedded_private_reason(e->table);

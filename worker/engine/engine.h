@@ -52,6 +52,8 @@ unsigned engine_shards(const struct engine *engine);
 unsigned engine_shards_up(const struct engine *engine);
 /* transport_shard_name. */
 void engine_shard_name(const struct engine *engine, unsigned shard, char out[TRANSPORT_NAME_MAX]);
+/* transport_none_up; of an engine with a table outside the process. */
+void engine_none_up(const struct engine *engine, char out[TRANSPORT_NONE_UP_MAX]);
 /* Why it shares no table with the other processes of the host, though it was to; else NULL. */
 const char *engine_private_reason(const struct engine *engine);
 

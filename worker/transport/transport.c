@@ -111,6 +111,22 @@ void transport_shard_name(const struct transport *t, unsigned shard, char out[TR
     }
 }
 
+void transport_none_up(const struct transport *t, char out[TRANSPORT_NONE_UP_MAX])
+{
+    char name[TRANSPORT_NAME_MAX], more[24] = "";
+    if (t->redis != NULL) {
+        char text[REDIS_TEXT_MAX];
+        redis_address_text(t->address.redis, text);
+        snprintf(name, sizeof name, "%.250s", text);
+    } else {
+        transport_shard_name(t, 0, name);
+        if (t->address.servers > 1) {
+            snprintf(more, sizeof more, " and %u more", t->address.servers - 1);
+        }
+    }
+    snprintf(out, TRANSPORT_NONE_UP_MAX, "no shard is up (%s%s)", name, more);
+}
+
 enum err transport_lane(struct transport *t, const struct keys_client *keys,
                         struct remote_shell *out)
 {

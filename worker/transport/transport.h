@@ -50,6 +50,10 @@ unsigned transport_shards(const struct transport *transport);
 void transport_shard_name(const struct transport *transport, unsigned shard,
                           char out[TRANSPORT_NAME_MAX]);
 
+enum { TRANSPORT_NONE_UP_MAX = TRANSPORT_NAME_MAX + 64 };
+/* "no shard is up (127.0.0.1:7400 and 3 more)": what people are told then. */
+void transport_none_up(const struct transport *transport, char out[TRANSPORT_NONE_UP_MAX]);
+
 /* Begins to connect one more client; nothing need be up. `keys` as in the address. `out->self`
  * lives until close. ERR_FULL: more lanes than were opened for; ERR_NOMEM, ERR_IO. */
 enum err transport_lane(struct transport *transport, const struct keys_client *keys,

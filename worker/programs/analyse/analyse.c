@@ -429,10 +429,12 @@ static void answer(struct analyse *a, const struct suite_case *c, const struct j
     say_refused(a, &result->status);
     bool alone = cli_table_is_given(&a->resources.table) && result->status.shards_up == 0;
     if (alone && !a->is_alone) {
+        char what[TRANSPORT_NONE_UP_MAX];
+        engine_none_up(a->engine, what);
         log_fail(a->program,
-                 result->status.workers > 0 ? "%s: no shard is up any more"
-                                            : "%s: no shard is up: searched alone",
-                 c->id);
+                 result->status.workers > 0 ? "%s: the shards are lost: %s"
+                                            : "%s: %s: searched alone",
+                 c->id, what);
     }
     a->is_alone = alone;
     if (a->solves && !is_exact(job, &result->search)) {

@@ -327,7 +327,9 @@ static bool open_cluster(struct check *c)
         return false;
     }
     if (engine_shards_up(c->engine) == 0) {
-        log_line(program, "no shard is up: checking alone");
+        char what[TRANSPORT_NONE_UP_MAX];
+        engine_none_up(c->engine, what);
+        log_line(program, "%s: checking alone", what);
     }
     return true;
 }

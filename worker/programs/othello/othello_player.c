@@ -246,7 +246,9 @@ static int play(struct othello_player *p)
         return 1;
     }
     if (cli_table_is_given(&p->resources.table) && engine_shards_up(p->engine) == 0) {
-        log_line(program, "no shard is up: searching alone");
+        char what[TRANSPORT_NONE_UP_MAX];
+        engine_none_up(p->engine, what);
+        log_line(program, "%s: searching alone", what);
     }
     loop(p);
     return 0;

@@ -174,7 +174,9 @@ static bool ensure_engine(struct uci *u)
         printf("info string error: no metrics: %s\n", why);
     }
     if (cli_table_is_given(&u->options.resources.table) && engine_shards_up(u->engine) == 0) {
-        printf("info string no shard is up: searching alone\n");
+        char what[TRANSPORT_NONE_UP_MAX];
+        engine_none_up(u->engine, what);
+        printf("info string %s: searching alone\n", what);
     }
     return true;
 }
