@@ -415,12 +415,21 @@ static void report(struct worker_core *c, const struct worker_progress *p,
     out->report[out->reports++] = message;
 }
 
+/* Whether it has just searched as many nodes as all together were to: its front-end stops the job
+ * when it hears so. */
+static bool is_spent(struct worker_core *c, const struct worker_progress *p)
+{
+    const struct worker_job *job = find(c, c->running);
+    const uint64_t limit = job != NULL ? job->offer.wire.nodes : 0;
+    return limit > 0 && job->last.nodes < limit && c->before.nodes + p->counters->nodes >= limit;
+}
+
 void worker_core_poll(struct worker_core *c, const struct worker_progress *progress,
                       uint64_t now_us, struct worker_actions *out)
 {
     clear(out);
     drop_orphans(c, now_us);
-    if (now_us >= c->next_report_us) {
+    if (now_us >= c->next_report_us || is_spent(c, progress)) {
         c->next_report_us = after_ms(now_us, c->patience.report_ms);
         report(c, progress, PROTO_JOB_SEARCHING, out);
         c->moving = belongs_elsewhere(c, now_us);

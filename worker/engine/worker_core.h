@@ -110,7 +110,8 @@ void worker_core_refuse(struct worker_core *core, struct worker_choice job, cons
                         struct worker_actions *out);
 void worker_core_begin(struct worker_core *core, struct worker_choice job, uint32_t time_ms,
                        uint64_t now_us);
-/* While it is searched. */
+/* While it is searched. A report is due every report_ms, and when it alone has searched the nodes
+ * that all together were to. */
 void worker_core_poll(struct worker_core *core, const struct worker_progress *progress,
                       uint64_t now_us, struct worker_actions *out);
 /* The search has ended; `done`: it reached the job's depth. Gives the last report on the job. */

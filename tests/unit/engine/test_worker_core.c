@@ -25,16 +25,22 @@ static int start(void **state)
 
 /* ---- events ---- */
 
-static void offer_of(uint64_t user, uint64_t job, unsigned source)
+static void offer_with(uint64_t user, uint64_t job, unsigned source, uint64_t nodes)
 {
     struct job_event e = {.kind = JOB_OFFERED, .source = source};
     struct proto_job message = {.job = job,
                                 .user = user,
+                                .nodes = nodes,
                                 .game = proto_text_of("chess"),
                                 .algorithm = proto_text_of("abdada"),
                                 .position = proto_text_of("startpos")};
     assert_true(job_offer_set(&e.offer, &message));
     worker_core_event(&core, &e, now);
+}
+
+static void offer_of(uint64_t user, uint64_t job, unsigned source)
+{
+    offer_with(user, job, source, 0);
 }
 
 static void offer(uint64_t job, unsigned source)
@@ -443,6 +449,31 @@ static void it_reports_at_once_and_then_now_and_again(void **state)
     assert_int_equal(actions.report[0].nodes, 4);
 }
 
+static void it_reports_when_it_has_searched_the_nodes_of_a_job(void **state)
+{
+    (void)state;
+    offer_with(0, 9, 0, 1000);
+    begin(9);
+    assert_true(searches_on(1));
+    assert_true(searches_on(999));
+    assert_int_equal(actions.reports, 0);
+    assert_true(searches_on(1000));
+    assert_int_equal(actions.reports, 1);
+    assert_int_equal(actions.report[0].nodes, 1000);
+    assert_true(searches_on(2000)); /* the front-end says when it is over */
+    assert_int_equal(actions.reports, 0);
+    now += WORKER_REPORT_MS * MS;
+    assert_true(searches_on(3000));
+    assert_int_equal(actions.reports, 1);
+    end(3000, false);
+    say(JOB_STOPPED, 9, 0, true);
+    offer_with(0, 8, 0, 500); /* the next one has a limit of its own */
+    begin(8);
+    assert_true(searches_on(1));
+    assert_true(searches_on(501));
+    assert_int_equal(actions.reports, 1);
+}
+
 static void it_reports_the_last_finished_iteration(void **state)
 {
     (void)state;
@@ -591,6 +622,7 @@ int main(void)
         TEST(it_moves_to_its_own_job_after_a_while_and_returns),
         TEST(a_source_out_for_a_moment_moves_nobody),
         TEST(it_reports_at_once_and_then_now_and_again),
+        TEST(it_reports_when_it_has_searched_the_nodes_of_a_job),
         TEST(it_reports_the_last_finished_iteration),
         TEST(a_finished_job_is_not_begun_again_and_its_report_is_repeated),
         TEST(a_job_that_was_not_understood_is_refused_and_reported),
