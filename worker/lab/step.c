@@ -120,6 +120,9 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
         lab->shard[index].version = (uint32_t)f->amount;
     }
     change_clock(lab, f, begins, &lab->shard[index].clock);
+    if (f->kind == LAB_SUSPEND && !begins) {
+        lab_shard_resume(lab, index);
+    }
     if (!changes(lab, f, begins, &lab->shard[index].faults)) {
         return;
     }
