@@ -55,7 +55,8 @@ HEARTBEATS, HEARTBEAT_LIMIT_MS = 20, 2  # of another user right behind a SHARE, 
 SHARE_GAP_S = 0.15  # between these: so that the shard takes them all
 VISITORS = 16, 64  # of a metrics port: as many as it has connections, and more
 VISIT_GAP_S, PROBES = 0.1, 5  # probes: at each port, beside each crowd
-PROBE_TIMEOUT_S, PROBE_AGAIN_S = 8, 0.01  # less than HTTP_REQUEST_S, when a slow visitor's place is free again in any case
+PROBE_TIMEOUT_S = 8  # less than HTTP_REQUEST_S, when a slow visitor's place is free again in any case
+PROBE_AGAIN_S = 0.01  # between a probe that was turned away and the next
 POSITION = "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3"
 ROLES = "worker", "front-end", "monitor", "administrator"
 
@@ -628,8 +629,8 @@ def heartbeats_pass(target, o):
 class SlowVisitors(threading.Thread):
     """Visitors of the metrics ports of a shard and of a worker whose requests, a byte now and then, never end, and who
     come again when they are turned away: by turns as many as there is room for, and more. Beside them /healthz is asked at
-    both, again and again, and must answer each time; who is turned away himself, as so many of the same address have come
-    after him before he was read, asks again, as a scraper does. A context: at its end all of that has taken place."""
+    both, again and again, and must answer each time: a probe that the server turns away, as too many of the same address
+    have come since, asks again, as a scraper does. A context: at its end all of that has taken place."""
 
     def __init__(self, target, result):
         super().__init__(daemon=True)

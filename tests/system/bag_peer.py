@@ -31,7 +31,7 @@ class Peer(threading.Thread):
                 job = None
             elif message and message[0] == client.MAIL and message[4][0] == WORK:
                 self.answer(worker, message)
-            if job and time.monotonic() >= due:  # each is answered: more often, and answers fill its queue at the shard
+            if job and time.monotonic() >= due:  # more often, and the answers would fill its queue at the shard
                 due = time.monotonic() + JOIN_EVERY_S
                 requests += 1
                 worker.send(client.MAIL_JOIN, requests, job)

@@ -417,10 +417,10 @@ static void report(struct worker_core *c, const struct worker_progress *p,
 
 /* Whether it has just searched as many nodes as all together were to: its front-end stops the job
  * when it hears so. */
-static bool is_spent(struct worker_core *c, const struct worker_progress *p)
+static bool is_spent(const struct worker_core *c, const struct worker_job *job,
+                     const struct worker_progress *p)
 {
-    const struct worker_job *job = find(c, c->running);
-    const uint64_t limit = job != NULL ? job->offer.wire.nodes : 0;
+    const uint64_t limit = job->offer.wire.nodes;
     return limit > 0 && job->last.nodes < limit && c->before.nodes + p->counters->nodes >= limit;
 }
 
@@ -429,14 +429,14 @@ void worker_core_poll(struct worker_core *c, const struct worker_progress *progr
 {
     clear(out);
     drop_orphans(c, now_us);
-    if (now_us >= c->next_report_us || is_spent(c, progress)) {
+    const struct worker_job *job = find(c, c->running);
+    if (now_us >= c->next_report_us || (job != NULL && is_spent(c, job, progress))) {
         c->next_report_us = after_ms(now_us, c->patience.report_ms);
         report(c, progress, PROTO_JOB_SEARCHING, out);
         c->moving = belongs_elsewhere(c, now_us);
         refresh(c, now_us, out);
     }
-    out->leave = c->moving || find(c, c->running) == NULL ||
-                 (c->deadline_us != 0 && now_us >= c->deadline_us);
+    out->leave = c->moving || job == NULL || (c->deadline_us != 0 && now_us >= c->deadline_us);
 }
 
 void worker_core_end(struct worker_core *c, const struct worker_progress *progress, bool done,

@@ -297,7 +297,7 @@ void lab_service_dismiss(struct lab *lab, unsigned shard)
 {
     struct lab_shard *s = &lab->shard[shard];
     if (is_awake(s)) {
-        s->free_ns = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
+        lab_shard_catch_up(lab, shard);
         peers_dismiss(&s->service->peers);
     }
 }
@@ -319,7 +319,7 @@ void lab_service_tick(struct lab *lab, unsigned shard)
     if (!is_awake(s)) {
         return;
     }
-    s->free_ns = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
+    lab_shard_catch_up(lab, shard);
     uint64_t begin_ns = s->free_ns;
     peers_tick(&s->service->peers);
     s->busy_ns += s->free_ns - begin_ns;
@@ -332,9 +332,8 @@ void lab_service_tick(struct lab *lab, unsigned shard)
 
 static void serve_now(struct lab_service *service)
 {
-    struct lab_shard *s = &service->lab->shard[service->shard];
     bool more = true;
-    s->free_ns = s->free_ns > service->lab->now_ns ? s->free_ns : service->lab->now_ns;
+    lab_shard_catch_up(service->lab, service->shard);
     for (unsigned i = 0; more && i < TURNS_AT_ONCE; i++) {
         more = loop_once(service);
     }

@@ -412,12 +412,6 @@ void lab_shard_say_bye(struct lab *lab, unsigned index)
     }
 }
 
-void lab_shard_resume(struct lab *lab, unsigned index)
-{
-    struct lab_shard *s = &lab->shard[index];
-    s->free_ns = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
-}
-
 void lab_shard_unstall(struct lab *lab, unsigned index)
 {
     struct lab_shard *s = &lab->shard[index];

@@ -37,8 +37,6 @@ bool lab_shard_overhear(struct lab *lab, unsigned from, const uint8_t *bytes, si
 void lab_shard_close_liar(struct lab *lab, unsigned index, unsigned who);
 /* It stands still no longer. */
 void lab_shard_unstall(struct lab *lab, unsigned index);
-/* Its host is no longer suspended: it lives on from now. */
-void lab_shard_resume(struct lab *lab, unsigned index);
 void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation);
 
 /* In-flight entries of one worker there. */

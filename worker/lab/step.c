@@ -121,7 +121,7 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
     }
     change_clock(lab, f, begins, &lab->shard[index].clock);
     if (f->kind == LAB_SUSPEND && !begins) {
-        lab_shard_resume(lab, index);
+        lab_shard_catch_up(lab, index);
     }
     if (!changes(lab, f, begins, &lab->shard[index].faults)) {
         return;

@@ -238,6 +238,14 @@ static inline uint64_t lab_shard_us(const struct lab *lab, unsigned shard, uint6
     return lab_shard_ns(lab, shard, time_ns) / 1000;
 }
 
+/* Its own time is not behind the present: before it does anything, and when its host goes on after
+ * a suspend. */
+static inline void lab_shard_catch_up(struct lab *lab, unsigned index)
+{
+    struct lab_shard *s = &lab->shard[index];
+    s->free_ns = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
+}
+
 /* The job this one searches, as an id; 0: none. */
 static inline uint64_t lab_searches(const struct lab_worker *w)
 {
