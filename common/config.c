@@ -55,15 +55,6 @@ static const char *keep(const char *text)
     return k->text;
 }
 
-static bool is_section(const char *name)
-{
-    bool is_known = false;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        is_known = is_known || strcmp(name, sections[i]) == 0;
-    }
-    return is_known;
-}
-
 /* Without blanks around it. */
 static char *strip(char *text)
 {
@@ -74,16 +65,6 @@ static char *strip(char *text)
     }
     text[length] = '\0';
     return text;
-}
-
-static bool take_section(struct reading *r, const char *name)
-{
-    r->is_ours = strcmp(name, r->section) == 0;
-    r->is_before = false;
-    if (!is_section(name)) {
-        snprintf(r->why, sizeof r->why, "no program has the section [%.64s]", name);
-    }
-    return r->why[0] == '\0';
 }
 
 static bool take_value(struct reading *r, const char *name, const char *value, unsigned line)
@@ -102,13 +83,19 @@ static bool take_value(struct reading *r, const char *name, const char *value, u
             return true;
         }
     }
+    const struct options_row *option = options_find(r->options, name);
     if (r->is_before) {
         snprintf(r->why, sizeof r->why,
                  "'%.64s' belongs below a section such as [analyse]: only servers, keys and table "
                  "are for all",
                  name);
+        return false;
     }
-    return !r->is_before && options_set(r->options, name, copy, r->why, sizeof r->why);
+    if (option == NULL) {
+        snprintf(r->why, sizeof r->why, "%s has no option '%.64s'", r->options->program, name);
+        return false;
+    }
+    return options_set(option, copy, r->why, sizeof r->why);
 }
 
 /* False: `why` says what is wrong with it. */
@@ -124,8 +111,18 @@ static bool take_line(struct reading *r, char *text, unsigned line)
         return true;
     }
     if (text[0] == '[' && text[length - 1] == ']') {
+        bool is_known = false;
         text[length - 1] = '\0';
-        return take_section(r, strip(text + 1));
+        const char *name = strip(text + 1);
+        for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+            is_known = is_known || strcmp(name, sections[i]) == 0;
+        }
+        if (!is_known) {
+            snprintf(r->why, sizeof r->why, "no program has the section [%.64s]", name);
+        }
+        r->is_ours = strcmp(name, r->section) == 0;
+        r->is_before = false;
+        return is_known;
     }
     char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
@@ -154,21 +151,10 @@ static int read_file(struct reading *r, FILE *file)
     return status;
 }
 
-/* NULL: the program has no such option. */
-static const struct options_row *find(const struct options *options, const char *name)
-{
-    for (const struct options_row *o = options->table; o->name != NULL || o->help != NULL; o++) {
-        if (o->name != NULL && strcmp(o->name, name) == 0) {
-            return o;
-        }
-    }
-    return NULL;
-}
-
 /* Whether the option is there, and has a value by now. */
 static bool is_given(const struct options *options, const char *name)
 {
-    const struct options_row *o = find(options, name);
+    const struct options_row *o = options_find(options, name);
     return o != NULL && (o->kind == OPTION_SERVERS ? ((struct options_servers *)o->value)->count > 0
                          : o->kind == OPTION_FLAG  ? *(bool *)o->value
                                                    : *(const char **)o->value != NULL);
@@ -182,15 +168,15 @@ static int give_shared(struct reading *r)
     for (int own = 1; own >= 0; own--) {
         for (unsigned i = 0; i < SHARED; i++) {
             const struct value *v = &r->shared[i][own];
+            const struct options_row *o = options_find(options, shared[i].name);
             const char *other = i == TABLE ? "servers" : "table";
             const char *other_set = getenv(shared[i == TABLE ? SERVERS : TABLE].variable);
-            if (v->text == NULL || find(options, shared[i].name) == NULL ||
-                is_given(options, shared[i].name) || getenv(shared[i].variable) != NULL ||
-                (i != SERVERS && is_given(options, "insecure")) || is_given(options, other) ||
-                (i != KEYS && other_set != NULL && other_set[0] != '\0')) {
-                continue;
-            }
-            if (!options_set(options, shared[i].name, v->text, r->why, sizeof r->why)) {
+            bool is_excluded = (i != SERVERS && is_given(options, "insecure")) ||
+                               is_given(options, other) ||
+                               (i != KEYS && other_set != NULL && other_set[0] != '\0');
+            if (v->text != NULL && o != NULL && !is_given(options, shared[i].name) &&
+                getenv(shared[i].variable) == NULL && !is_excluded &&
+                !options_set(o, v->text, r->why, sizeof r->why)) {
                 return options_wrong(options->program, "%.200s:%u: %s", r->path, v->line, r->why);
             }
         }
@@ -209,14 +195,6 @@ static bool usual_path(char path[PATH_BYTES])
         n = snprintf(path, PATH_BYTES, "%s/.config/abdada/config.ini", home);
     }
     return n > 0 && n < PATH_BYTES;
-}
-
-/* Whether it is there and this user's. The usual path may lead to another's folder, which sudo and
- * containers leave in HOME: what is there is not meant for this user. */
-static bool is_own(const char *path)
-{
-    struct stat at;
-    return stat(path, &at) == 0 && at.st_uid == geteuid();
 }
 
 /* *path: NULL when none was named. True when the file is not needed. */
@@ -256,9 +234,12 @@ int config_parse(const struct options *options, int argc, char *const argv[], co
     }
     FILE *file = r.path != NULL && !only_says ? fopen(r.path, "r") : NULL;
     int error = errno;
-    if (file == NULL && r.path != NULL && !only_says && (is_named || is_own(r.path))) {
-        errno = error;
-        return options_wrong(options->program, "--config %.200s: %s", r.path, strerror(errno));
+    /* The usual path may lead to another user's folder, which sudo and containers leave in HOME:
+     * what is there is not meant for this user. */
+    struct stat at;
+    if (file == NULL && r.path != NULL && !only_says &&
+        (is_named || (stat(r.path, &at) == 0 && at.st_uid == geteuid()))) {
+        return options_wrong(options->program, "--config %.200s: %s", r.path, strerror(error));
     }
     if (file != NULL) {
         status = read_file(&r, file);

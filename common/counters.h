@@ -1,13 +1,15 @@
-/* counters: what a search counts, listed once. The list makes struct search_counters, what a
- * searcher publishes, the sums of an engine and of the virtual cluster, the counters of JOB_REPORT,
- * and the numbers that `analyse --json` and `sim --json` print. A new counter is one line here; one
- * in COUNTERS_REPORTED changes the protocol, too.
+/* counters: what a search counts, listed once. The list makes struct counters, which whoever counts
+ * or adds up has in it, the counters of JOB_REPORT, and the numbers that `analyse --json` and `sim
+ * --json` print. A new counter is one line here; one in COUNTERS_REPORTED changes the protocol,
+ * too.
  *
  * X(name, json, help): `json` is its key in JSON output, `help` that of its metric. All are
- * uint64_t. Pure. */
+ * uint64_t.
+ * Threads: any; counters_publish by one, counters_read by any meanwhile. Pure. */
 #ifndef COMMON_COUNTERS_H
 #define COMMON_COUNTERS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 /* What a worker reports to its front-end, in the order of the message:
@@ -56,6 +58,72 @@
     X(steals, "steals", "Young brothers taken from other searchers")            \
     X(mailbox_lost, "mailbox_lost", "Messages of searchers that found no room") \
     X(tbhits, "tbhits", "Positions found in endgame tables")
+
+enum {
+#define X(name, ...) COUNTER_##name,
+    COUNTERS(X) COUNTERS_OF_TALK(X)
+#undef X
+        COUNTERS_ALL,
+    COUNTERS_OF_SEARCH = COUNTER_waited_us, /* the first so many: COUNTERS, each with a name */
+};
+
+struct counters {
+    union {
+        struct {
+#define X(name, ...) uint64_t name;
+            COUNTERS(X) COUNTERS_OF_TALK(X)
+#undef X
+        };
+        uint64_t at[COUNTERS_ALL]; /* the same, by COUNTER_... */
+    };
+};
+_Static_assert(sizeof(struct counters) == COUNTERS_ALL * sizeof(uint64_t), "one list for both");
+
+struct counter_name {
+    const char *json, *help;
+};
+
+static const struct counter_name COUNTER_NAME[COUNTERS_OF_SEARCH] = {
+#define X(name, json, help) {json, help},
+    COUNTERS(X)
+#undef X
+};
+
+static inline void counters_add(struct counters *sum, const struct counters *c)
+{
+    for (unsigned i = 0; i < COUNTERS_ALL; i++) {
+        sum->at[i] += c->at[i];
+    }
+}
+
+static inline void counters_subtract(struct counters *sum, const struct counters *c)
+{
+    for (unsigned i = 0; i < COUNTERS_ALL; i++) {
+        sum->at[i] -= c->at[i];
+    }
+}
+
+/* Counters that one thread changes and others read meanwhile. Each is whole; the set need not be of
+ * one moment. */
+struct counters_shared {
+    _Atomic uint64_t at[COUNTERS_ALL];
+};
+
+static inline void counters_publish(struct counters_shared *out, const struct counters *c)
+{
+    for (unsigned i = 0; i < COUNTERS_ALL; i++) {
+        atomic_store_explicit(&out->at[i], c->at[i], memory_order_relaxed);
+    }
+}
+
+static inline struct counters counters_read(const struct counters_shared *shared)
+{
+    struct counters c;
+    for (unsigned i = 0; i < COUNTERS_ALL; i++) {
+        c.at[i] = atomic_load_explicit(&shared->at[i], memory_order_relaxed);
+    }
+    return c;
+}
 
 /* The estimated search overhead: work known to be in vain for each node that was not. A lower
  * bound: of what many search and one would not, searchers notice only this. 0 for what no search

@@ -7,77 +7,27 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-static int disk_open(void *self, const char *path, int flags, mode_t mode)
-{
-    (void)self;
-    return open(path, flags, mode);
-}
-
-static int disk_close(void *self, int file)
-{
-    (void)self;
-    return close(file);
-}
-
-static ssize_t disk_read(void *self, int file, void *bytes, size_t length)
-{
-    (void)self;
-    return read(file, bytes, length);
-}
-
-static ssize_t disk_write(void *self, int file, const void *bytes, size_t length)
-{
-    (void)self;
-    return write(file, bytes, length);
-}
-
-static off_t disk_seek(void *self, int file, off_t offset, int from)
-{
-    (void)self;
-    return lseek(file, offset, from);
-}
-
-static int disk_truncate(void *self, int file, off_t length)
-{
-    (void)self;
-    return ftruncate(file, length);
-}
-
-static int disk_sync(void *self, int file)
-{
-    (void)self;
-    return fsync(file);
-}
-
-static int disk_lock(void *self, int file)
-{
-    (void)self;
-    return flock(file, LOCK_EX | LOCK_NB);
-}
-
-static int disk_fstat(void *self, int file, struct stat *out)
-{
-    (void)self;
-    return fstat(file, out);
-}
-
-static int disk_lstat(void *self, const char *path, struct stat *out)
-{
-    (void)self;
-    return lstat(path, out);
-}
-
-static int disk_move(void *self, const char *from, const char *to)
-{
-    (void)self;
-    return rename(from, to);
-}
-
-static int disk_remove(void *self, const char *path)
-{
-    (void)self;
-    return unlink(path);
-}
+/* One call of the system, as the port has it. */
+#define CALL(type, name, parameters, call) \
+    static type disk_##name parameters     \
+    {                                      \
+        (void)self;                        \
+        return call;                       \
+    }
+CALL(int, open, (void *self, const char *path, int flags, mode_t mode), open(path, flags, mode))
+CALL(int, close, (void *self, int file), close(file))
+CALL(ssize_t, read, (void *self, int file, void *to, size_t length), read(file, to, length))
+CALL(ssize_t, write, (void *self, int file, const void *from, size_t length),
+     write(file, from, length))
+CALL(off_t, seek, (void *self, int file, off_t offset, int from), lseek(file, offset, from))
+CALL(int, truncate, (void *self, int file, off_t length), ftruncate(file, length))
+CALL(int, sync, (void *self, int file), fsync(file))
+CALL(int, lock, (void *self, int file), flock(file, LOCK_EX | LOCK_NB))
+CALL(int, fstat, (void *self, int file, struct stat *out), fstat(file, out))
+CALL(int, lstat, (void *self, const char *path, struct stat *out), lstat(path, out))
+CALL(int, move, (void *self, const char *from, const char *to), rename(from, to))
+CALL(int, remove, (void *self, const char *path), unlink(path))
+#undef CALL
 
 static int disk_sync_folder(void *self, const char *folder)
 {

@@ -1,5 +1,5 @@
 /* disk: the calls by which a program keeps what must outlive it, behind a port, so that a disk that
- * fails can stand in for that of the system (worker/lab/lab_disk.h).
+ * fails can stand in for that of the system (tests/chaos/lab_disk.h).
  *
  * Each is the call of POSIX, with its result and its errno: -1 is a failure. A read or
  * a write may move fewer bytes than it was asked to. Threads: those of the files behind it. Memory:
@@ -29,7 +29,7 @@ struct disk_port {
     int (*sync_folder)(void *self, const char *folder); /* the names in it survive one */
 };
 
-/* That of the system; static. */
+/* The system's disk; static. */
 const struct disk_port *disk_of_system(void);
 
 enum { DISK_PATH_MAX = 4096 };

@@ -1,5 +1,6 @@
 #include "common/err.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,6 +12,15 @@ const char *err_text(enum err code)
 #undef ERR_TEXT
     };
     return (unsigned)code < ERR_COUNT ? text[code] : "unknown error";
+}
+
+enum err err_say(enum err code, char *why, size_t size, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, size, format, list);
+    va_end(list);
+    return code;
 }
 
 _Noreturn void err_bug(const char *file, int line, const char *condition)

@@ -6,6 +6,8 @@
 #ifndef COMMON_ERR_H
 #define COMMON_ERR_H
 
+#include <stddef.h>
+
 #define ERR_MAP(X)                                   \
     X(NOMEM, "out of memory")                        \
     X(RANGE, "value out of range")                   \
@@ -30,6 +32,10 @@ enum err {
 
 /* The text of an error, for people. Never NULL; "unknown error" for a number not in the list. */
 const char *err_text(enum err code);
+
+/* Writes to `why`, of `size` bytes, one line for people. Returns the code. */
+enum err err_say(enum err code, char *why, size_t size, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* Ends the process with the place and the condition: the program is wrong, not its input. */
 _Noreturn void err_bug(const char *file, int line, const char *condition);

@@ -1,212 +1,127 @@
 #include "common/http.h"
+#include "common/clock.h"
 #include "common/listen.h"
-#include "common/visitors.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 static const char loads_nothing[] = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
                                     "form-action 'none'";
 
-enum {
-    BLOCK = 4096, /* of the stream, for clients of HTTP/1.0 */
-    PORT_DIGITS = 5,
-};
+enum { PORT_DIGITS = 5, TAG_ROOM = 24, US_PER_S = 1000000 };
 
-/* Shared by the clients that are sent it. */
-struct event {
-    unsigned references;
-    size_t length;
-    char bytes[];
-};
-
-/* A client that follows the stream. */
-struct stream {
-    /* fixed */
-    struct http *server;
-    struct MHD_Connection *connection;
-    /* state, of the server's lock */
-    struct stream *next, **link;
-    struct event *event; /* it is in the middle of; NULL: none */
-    size_t sent; /* of it */
-    uint64_t seen; /* number of the last event that it began */
-    bool is_suspended;
+/* A connection. */
+struct visitor {
+    uint64_t number; /* in the order of arrival, from 1; 0: the place is free */
+    int fd;
+    bool is_live; /* we have not ended it; else the server reads its end, and closes it */
+    uint8_t address[16];
 };
 
 struct http {
     /* fixed after open */
     struct MHD_Daemon *daemon;
-    const struct http_route *route;
-    const char *token;
+    struct http_options o;
+    const struct http_route *published; /* row whose answer is what was published last */
     struct listen_address at;
-    struct visitors *visitors;
+    unsigned visitors_max;
     char address[OPTIONS_HOST_MAX + 16];
     char not_found[128]; /* a line */
-    /* state */
+    /* state, of the daemon's thread */
+    struct visitor
+        visitor[HTTP_CONNECTIONS_MAX + HTTP_ENDING]; /* visitors_max + HTTP_ENDING places */
+    uint64_t visitors; /* that have come */
+    /* state, of the lock */
     pthread_mutex_t lock;
-    struct stream *streams;
-    unsigned followers;
-    struct event *newest; /* NULL while nobody follows */
-    uint64_t published; /* number of the newest */
-    bool is_closing;
+    struct MHD_Response *newest; /* NULL: none */
+    uint64_t number; /* of it: another at each start of a server */
+    uint64_t asked_us; /* when somebody asked for it last; 0: nobody did */
 };
 
-/* ---- the stream ---- */
+/* ---- visitors: who makes room ---- */
 
-static void event_release(struct event **event)
+/* As IPv6; of an IPv6 network of 64 bits a machine may take any address. */
+static void take_address(struct visitor *visitor, const struct sockaddr *from)
 {
-    if (*event != NULL && --(*event)->references == 0) {
-        free(*event);
+    if (from != NULL && from->sa_family == AF_INET6) {
+        const struct in6_addr *at = &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr;
+        memcpy(visitor->address, at, IN6_IS_ADDR_V4MAPPED(at) || IN6_IS_ADDR_LOOPBACK(at) ? 16 : 8);
+    } else if (from != NULL && from->sa_family == AF_INET) {
+        const struct in_addr *at = &((const struct sockaddr_in *)(const void *)from)->sin_addr;
+        visitor->address[10] = visitor->address[11] = 0xff;
+        memcpy(visitor->address + 12, at, 4);
     }
-    *event = NULL;
 }
 
-/* With the lock. */
-static void wake_all(struct http *h)
+/* If it is full, ends the oldest visitor of the address that has most. */
+static void make_room(struct http *h)
 {
-    for (struct stream *s = h->streams; s != NULL; s = s->next) {
-        if (s->is_suspended) {
-            s->is_suspended = false;
-            MHD_resume_connection(s->connection);
+    struct visitor *const end = h->visitor + h->visitors_max + HTTP_ENDING, *oldest = NULL;
+    unsigned live = 0, most = 0;
+    for (const struct visitor *v = h->visitor; v < end; v++) {
+        live += v->is_live;
+    }
+    for (struct visitor *v = h->visitor; v < end && live >= h->visitors_max; v++) {
+        unsigned same = 0; /* live ones of its address, it too */
+        for (const struct visitor *other = h->visitor; other < end && v->is_live; other++) {
+            same += other->is_live && memcmp(other->address, v->address, sizeof v->address) == 0;
+        }
+        if (same > most || (same > 0 && same == most && v->number < oldest->number)) {
+            oldest = v;
+            most = same;
         }
     }
+    if (oldest != NULL) {
+        oldest->is_live = false;
+        shutdown(oldest->fd, SHUT_RDWR);
+    }
 }
 
-static ssize_t stream_read(void *self, uint64_t position, char *out, size_t max)
+static void on_connection(void *self, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
 {
-    struct stream *s = self;
-    struct http *h = s->server;
-    ssize_t count = 0;
-    (void)position;
-    pthread_mutex_lock(&h->lock);
-    if (s->event != NULL && s->sent == s->event->length) {
-        event_release(&s->event);
-    }
-    if (s->event == NULL && h->newest != NULL && s->seen != h->published) {
-        s->event = h->newest;
-        s->event->references++;
-        s->sent = 0;
-        s->seen = h->published;
-    }
-    if (h->is_closing) {
-        count = MHD_CONTENT_READER_END_OF_STREAM;
-    } else if (s->event != NULL) {
-        size_t left = s->event->length - s->sent;
-        count = (ssize_t)(left < max ? left : max);
-        memcpy(out, s->event->bytes + s->sent, (size_t)count);
-        s->sent += (size_t)count;
-    } else {
-        s->is_suspended = true; /* by which the next http_publish knows whom to resume */
-        MHD_suspend_connection(s->connection);
-    }
-    pthread_mutex_unlock(&h->lock);
-    return count;
-}
-
-static void stream_end(void *self)
-{
-    struct stream *s = self;
-    struct http *h = s->server;
-    pthread_mutex_lock(&h->lock);
-    event_release(&s->event);
-    *s->link = s->next;
-    if (s->next != NULL) {
-        s->next->link = s->link;
-    }
-    if (--h->followers == 0) {
-        event_release(&h->newest); /* who comes later would take it for the present */
-    }
-    pthread_mutex_unlock(&h->lock);
-    free(s);
-}
-
-/* NULL: too many follow, or no memory. */
-static struct MHD_Response *stream_begin(struct http *h, struct MHD_Connection *connection)
-{
-    struct stream *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        return NULL;
-    }
-    *s = (struct stream){.server = h, .connection = connection};
-    pthread_mutex_lock(&h->lock);
-    bool is_full = h->followers >= HTTP_STREAMS_MAX;
-    if (!is_full) {
-        h->followers++;
-        s->next = h->streams;
-        s->link = &h->streams;
-        if (s->next != NULL) {
-            s->next->link = &s->next;
+    struct http *h = self;
+    struct visitor *v = *context, *const end = h->visitor + h->visitors_max + HTTP_ENDING;
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    if (code != MHD_CONNECTION_NOTIFY_STARTED) {
+        if (v != NULL) {
+            *v = (struct visitor){.number = 0};
         }
-        h->streams = s;
-    }
-    pthread_mutex_unlock(&h->lock);
-    if (is_full) {
-        free(s);
-        return NULL;
-    }
-    struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, stream_read, s, stream_end);
-    if (response == NULL) {
-        stream_end(s);
-    }
-    return response;
-}
-
-void http_publish(struct http *h, const char *text, size_t length)
-{
-    static const char begin[] = "data: ", end[] = "\n\n";
-    CHECK(memchr(text, '\n', length) == NULL);
-    if (http_followers(h) == 0) {
         return;
     }
-    size_t size = sizeof begin - 1 + length + sizeof end - 1;
-    struct event *event = malloc(sizeof *event + size);
-    if (event == NULL) {
+    make_room(h);
+    for (v = h->visitor; v < end && v->number != 0;) {
+        v++;
+    }
+    *context = v < end ? v : NULL;
+    if (v == end) {
+        shutdown(fd, SHUT_RDWR);
         return;
     }
-    *event = (struct event){.references = 1, .length = size};
-    memcpy(event->bytes, begin, sizeof begin - 1);
-    memcpy(event->bytes + sizeof begin - 1, text, length);
-    memcpy(event->bytes + sizeof begin - 1 + length, end, sizeof end - 1);
-    pthread_mutex_lock(&h->lock);
-    event_release(&h->newest);
-    if (h->followers > 0) {
-        h->newest = event;
-        h->published++;
-        wake_all(h);
-    } else {
-        event_release(&event);
-    }
-    pthread_mutex_unlock(&h->lock);
-}
-
-unsigned http_followers(struct http *h)
-{
-    pthread_mutex_lock(&h->lock);
-    unsigned followers = h->followers;
-    pthread_mutex_unlock(&h->lock);
-    return followers;
+    *v = (struct visitor){.number = ++h->visitors, .fd = fd, .is_live = true};
+    take_address(
+        v, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 }
 
 /* ---- requests ---- */
 
-/* Takes the response. */
-static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
-                             const char *content_type, const char *policy,
-                             struct MHD_Response *response)
+static bool add_headers(struct MHD_Response *response, unsigned status, const char *content_type,
+                        const char *policy)
 {
     const char *const header[][2] = {
         {"Content-Type", content_type},
         {"Content-Security-Policy", policy != NULL ? policy : loads_nothing},
         {"X-Content-Type-Options", "nosniff"},
         {"Cache-Control", "no-store"},
+        {"Connection", "close"}, /* a visitor is one request: nobody idle holds a place */
         {"Referrer-Policy", "no-referrer"},
         {"Cross-Origin-Resource-Policy", "same-origin"},
         {status == MHD_HTTP_METHOD_NOT_ALLOWED ? "Allow" : NULL, "GET, HEAD"},
@@ -217,6 +132,15 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
         is_whole = header[i][0] == NULL ||
                    MHD_add_response_header(response, header[i][0], header[i][1]) == MHD_YES;
     }
+    return is_whole;
+}
+
+/* Takes the response. */
+static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
+                             const char *content_type, const char *policy,
+                             struct MHD_Response *response)
+{
+    bool is_whole = add_headers(response, status, content_type, policy);
     enum MHD_Result result = is_whole ? MHD_queue_response(connection, status, response) : MHD_NO;
     if (response != NULL) {
         MHD_destroy_response(response);
@@ -231,45 +155,63 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
                                                  MHD_RESPMEM_PERSISTENT));
 }
 
-/* ":" and digits (RFC 3986 lets them be missing), or nothing. */
-static bool is_port_or_none(const char *text)
+enum err http_name(const char *text, void *out)
 {
-    return text[0] == '\0' ||
-           (text[0] == ':' && strspn(text + 1, "0123456789") == strlen(text + 1) &&
-            strlen(text + 1) <= PORT_DIGITS);
+    struct http_names *names = out;
+    size_t length = strlen(text);
+    if (length == 0 || length >= OPTIONS_HOST_MAX ||
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") !=
+            length) {
+        return ERR_SYNTAX;
+    }
+    if (names->count == HTTP_NAMES_MAX) {
+        return ERR_RANGE;
+    }
+    memcpy(names->name[names->count++], text, length + 1);
+    return ERR_OK;
+}
+
+static bool is_same(const char *host, size_t length, const char *name)
+{
+    return strlen(name) == length && strncasecmp(host, name, length) == 0;
 }
 
 /* By what name it is called says whether a page of a foreign name asks. */
 static bool is_called_right(const struct http *h, const char *host)
 {
+    const struct http_names *names = h->o.names;
     char own[sizeof h->at.numeric + 2];
-    if (!h->at.is_loopback) {
+    if (!h->at.is_loopback && (names == NULL || names->count == 0)) {
         return true;
     }
     if (host == NULL) {
         return false;
     }
     size_t length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-    if (length > strlen(host) || !is_port_or_none(host + length)) {
+    if (length > strlen(host)) {
+        return false;
+    }
+    const char *port = host + length; /* ":" and digits (RFC 3986 lets them be missing) */
+    size_t digits = strspn(port + (*port == ':'), "0123456789");
+    if (*port != '\0' && (*port != ':' || digits > PORT_DIGITS || port[1 + digits] != '\0')) {
         return false;
     }
     snprintf(own, sizeof own, h->at.is_v6 ? "[%s]" : "%s", h->at.numeric);
-    const char *const names[] = {"localhost", "127.0.0.1", "[::1]", own};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strlen(names[i]) == length && strncasecmp(host, names[i], length) == 0) {
-            return true;
-        }
+    bool is_right = is_same(host, length, "localhost") || is_same(host, length, "127.0.0.1") ||
+                    is_same(host, length, "[::1]") || is_same(host, length, own);
+    for (unsigned i = 0; names != NULL && i < names->count && !is_right; i++) {
+        is_right = is_same(host, length, names->name[i]);
     }
-    return false;
+    return is_right;
 }
 
 static bool is_token_right(const struct http *h, const char *authorization)
 {
     static const char scheme[] = "Bearer ";
-    size_t length = strlen(h->token);
+    size_t length = strlen(h->o.token);
     return authorization != NULL && strncasecmp(authorization, scheme, sizeof scheme - 1) == 0 &&
            strlen(authorization) == sizeof scheme - 1 + length &&
-           sodium_memcmp(authorization + sizeof scheme - 1, h->token, length) == 0;
+           sodium_memcmp(authorization + sizeof scheme - 1, h->o.token, length) == 0;
 }
 
 static enum MHD_Result answer(struct MHD_Connection *connection, const struct http_route *route)
@@ -291,34 +233,61 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const struct ht
     return reply(connection, status, route->content_type, route->policy, response);
 }
 
-static struct visitor *visitor_of(struct MHD_Connection *connection)
+/* Answers with the newest publication: whole, "still the same" (304), or nothing yet (204). */
+static enum MHD_Result answer_newest(struct http *h, struct MHD_Connection *connection)
 {
-    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
-static void on_connection(void *self, struct MHD_Connection *connection, void **context,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    struct http *h = self;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        *context = visitors_come(
-            h->visitors, fd,
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+    const char *known = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-None-Match");
+    enum MHD_Result result;
+    pthread_mutex_lock(&h->lock);
+    uint64_t now_us = clock_us();
+    if (h->newest != NULL && now_us - h->asked_us > HTTP_WATCHED_S * US_PER_S) {
+        MHD_destroy_response(h->newest); /* who comes now would take it for the present */
+        h->newest = NULL;
+    }
+    h->asked_us = now_us;
+    const char *tag = h->newest != NULL ? MHD_get_response_header(h->newest, "ETag") : NULL;
+    /* If-None-Match is "*" or has the tag, in a list or weak (W/, from a proxy that compresses). A
+     * tag has its quotes, and no other tag can have them inside. */
+    bool is_known =
+        known != NULL && tag != NULL && (strcmp(known, "*") == 0 || strstr(known, tag) != NULL);
+    if (tag != NULL) { /* of a 304 only the head is sent */
+        result = MHD_queue_response(connection, is_known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK,
+                                    h->newest);
     } else {
-        visitors_leave(h->visitors, *context);
-        *context = NULL;
+        result = reply(connection, MHD_HTTP_NO_CONTENT, h->published->content_type, NULL,
+                       MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+    }
+    pthread_mutex_unlock(&h->lock);
+    return result;
+}
+
+void http_publish(struct http *h, const char *text, size_t length)
+{
+    struct MHD_Response *before,
+        *response =
+            MHD_create_response_from_buffer(length, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+    char tag[TAG_ROOM];
+    pthread_mutex_lock(&h->lock);
+    snprintf(tag, sizeof tag, "\"%" PRIx64 "\"", ++h->number);
+    before = h->newest;
+    h->newest = response;
+    if (!add_headers(response, MHD_HTTP_OK, h->published->content_type, NULL) ||
+        MHD_add_response_header(response, "ETag", tag) != MHD_YES) {
+        h->newest = before;
+        before = response;
+    }
+    pthread_mutex_unlock(&h->lock);
+    if (before != NULL) {
+        MHD_destroy_response(before);
     }
 }
 
-static void on_completed(void *self, struct MHD_Connection *connection, void **state,
-                         enum MHD_RequestTerminationCode code)
+bool http_is_watched(struct http *h)
 {
-    struct http *h = self;
-    (void)state;
-    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
-        visitors_answered(h->visitors, visitor_of(connection));
-    }
+    pthread_mutex_lock(&h->lock);
+    bool is_watched = h->asked_us != 0 && clock_us() - h->asked_us <= HTTP_WATCHED_S * US_PER_S;
+    pthread_mutex_unlock(&h->lock);
+    return is_watched;
 }
 
 static enum MHD_Result on_request(void *self, struct MHD_Connection *connection, const char *path,
@@ -326,29 +295,25 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
                                   size_t *body_size, void **state)
 {
     struct http *h = self;
-    (void)version;
-    (void)body;
-    (void)body_size;
-    (void)state;
-    const struct http_route *route = h->route;
-    visitors_asked(h->visitors, visitor_of(connection));
+    const struct http_route *route = h->o.route;
+    (void)version, (void)body, (void)body_size, (void)state;
     while (route->path != NULL && strcmp(route->path, path) != 0) {
         route++;
     }
     const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
-    bool is_head = strcmp(method, "HEAD") == 0;
     if (!is_called_right(h, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"))) {
         return refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
-                      "not the name of this server: say localhost\n");
+                      "not a name of this server: call it localhost (a proxy too), or see "
+                      "abdada top --web-host\n");
     }
-    if (!is_head && strcmp(method, "GET") != 0) {
+    if (strcmp(method, "HEAD") != 0 && strcmp(method, "GET") != 0) {
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only\n");
     }
     if ((length != NULL && strcmp(length, "0") != 0) ||
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding") != NULL) {
         return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "a request has no body here\n");
     }
-    if (h->token != NULL && (route->path == NULL || !route->is_open) &&
+    if (h->o.token != NULL && (route->path == NULL || !route->is_open) &&
         !is_token_right(
             h, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization"))) {
         return refuse(connection, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong\n");
@@ -356,19 +321,7 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
     if (route->path == NULL) {
         return refuse(connection, MHD_HTTP_NOT_FOUND, h->not_found);
     }
-    if (route->answer != NULL) {
-        return answer(connection, route);
-    }
-    struct MHD_Response *response =
-        is_head ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT)
-                : stream_begin(h, connection);
-    if (response == NULL) {
-        return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many follow already\n");
-    }
-    if (!is_head) {
-        visitors_followed(h->visitors, visitor_of(connection));
-    }
-    return reply(connection, MHD_HTTP_OK, "text/event-stream", NULL, response);
+    return route->answer != NULL ? answer(connection, route) : answer_newest(h, connection);
 }
 
 /* ---- opening, closing ---- */
@@ -378,9 +331,9 @@ static void name_paths(struct http *h)
 {
     size_t size = sizeof h->not_found - 1, used;
     used = (size_t)snprintf(h->not_found, size, "not found; there is");
-    for (const struct http_route *r = h->route; r->path != NULL && used < size; r++) {
+    for (const struct http_route *r = h->o.route; r->path != NULL && used < size; r++) {
         used += (size_t)snprintf(h->not_found + used, size - used, "%s %s",
-                                 r == h->route ? "" : ",", r->path);
+                                 r == h->o.route ? "" : ",", r->path);
     }
     strcat(h->not_found, "\n");
 }
@@ -391,22 +344,24 @@ enum err http_open(struct http **out, const struct http_options *options, char w
     struct http *h = calloc(1, sizeof *h);
     char name[OPTIONS_HOST_MAX + 16];
     sigset_t all, before;
-    unsigned streams = 0;
-    for (const struct http_route *r = options->route; r->path != NULL; r++) {
-        streams += r->answer == NULL;
-    }
-    CHECK(streams <= 1);
     if (h == NULL) {
-        snprintf(why, HTTP_WHY_MAX, "%s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, HTTP_WHY_MAX, "%s", err_text(ERR_NOMEM));
     }
-    h->route = options->route;
-    h->token = options->token;
+    h->o = *options;
+    h->number = clock_unique();
+    h->visitors_max =
+        options->connections_max > 0 ? options->connections_max : HTTP_CONNECTIONS_MAX;
+    CHECK(h->visitors_max <= HTTP_CONNECTIONS_MAX);
+    pthread_mutex_init(&h->lock, NULL);
+    for (const struct http_route *r = h->o.route; r->path != NULL; r++) {
+        CHECK(r->answer != NULL || h->published == NULL);
+        h->published = r->answer == NULL ? r : h->published;
+    }
     name_paths(h);
     options_host_port_text(at->host, at->port, name, sizeof name);
     if (listen_resolve(at, options->stop, &h->at) != ERR_OK) {
         snprintf(why, HTTP_WHY_MAX, "%s: unknown host", name);
-        free(h);
+        http_close(&h);
         return ERR_ABSENT;
     }
     int fd[LISTEN_ADDRESSES_MAX];
@@ -415,37 +370,24 @@ enum err http_open(struct http **out, const struct http_options *options, char w
     enum err err = listen_bind(&h->at, 1, at->port, SOMAXCONN, fd, &fds, &port);
     if (err != ERR_OK) {
         snprintf(why, HTTP_WHY_MAX, "%s: cannot listen: %s", name, strerror(errno));
-        free(h);
+        http_close(&h);
         return err;
     }
     options_host_port_text(h->at.numeric, port, h->address, sizeof h->address);
-    pthread_mutex_init(&h->lock, NULL);
     sigfillset(&all); /* signals are for the program's threads: this one inherits the mask */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const struct visitors_limits limits = {
-        .max = options->connections_max > 0 ? options->connections_max : HTTP_CONNECTIONS_MAX,
-        .request_s = HTTP_REQUEST_S,
-        .answer_s = HTTP_ANSWER_S,
-    };
-    if (visitors_open(&h->visitors, &limits) == ERR_OK) {
-        h->daemon = MHD_start_daemon(
-            MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_SUSPEND_RESUME, 0, NULL, NULL,
-            on_request, h, MHD_OPTION_LISTEN_SOCKET, fd[0], MHD_OPTION_CONNECTION_LIMIT,
-            limits.max + (unsigned)HTTP_ENDING, MHD_OPTION_CONNECTION_TIMEOUT,
-            (unsigned)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_REQUEST_MAX,
-            MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
-            on_completed, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
-    }
+    h->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC, 0, NULL, NULL, on_request, h,
+        MHD_OPTION_LISTEN_SOCKET, fd[0], MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)(h->visitors_max + HTTP_ENDING), MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_REQUEST_MAX,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (h->daemon == NULL) { /* the listener was its own */
-        if (h->visitors == NULL) {
-            close(fd[0]);
-        }
-        visitors_close(&h->visitors);
         snprintf(why, HTTP_WHY_MAX, "%s: the HTTP server does not start: %s", name,
                  strerror(errno));
-        pthread_mutex_destroy(&h->lock);
-        free(h);
+        http_close(&h);
         return ERR_IO;
     }
     *out = h;
@@ -459,13 +401,12 @@ void http_close(struct http **server)
         return;
     }
     *server = NULL;
-    pthread_mutex_lock(&h->lock);
-    h->is_closing = true; /* none is suspended from now on, as libmicrohttpd asks for */
-    wake_all(h);
-    pthread_mutex_unlock(&h->lock);
-    MHD_stop_daemon(h->daemon);
-    visitors_close(&h->visitors);
-    event_release(&h->newest);
+    if (h->daemon != NULL) {
+        MHD_stop_daemon(h->daemon);
+    }
+    if (h->newest != NULL) {
+        MHD_destroy_response(h->newest);
+    }
     pthread_mutex_destroy(&h->lock);
     free(h);
 }

@@ -27,15 +27,19 @@ static bool make_room(struct lines *l, size_t used)
     return true;
 }
 
-/* The LF of a CR LF belongs to it. */
-static void end_line(struct lines *l, int end)
+/* DOS programs end a text with Ctrl-Z: it counts as a blank, and as nothing at the end of the file.
+ */
+static int next_character(struct lines *l)
 {
-    if (end == '\r') {
-        const int next = getc(l->file);
-        if (next != '\n' && next != EOF) {
-            ungetc(next, l->file);
-        }
+    enum { CTRL_Z = 0x1a };
+    int c = getc(l->file);
+    if (c != CTRL_Z) {
+        return c;
     }
+    while (c == CTRL_Z) {
+        c = getc(l->file);
+    }
+    return c == EOF ? EOF : (ungetc(c, l->file), ' ');
 }
 
 bool lines_next(struct lines *l)
@@ -43,7 +47,7 @@ bool lines_next(struct lines *l)
     size_t used = 0;
     int c;
     errno = 0;
-    while ((c = getc(l->file)) != EOF && c != '\n' && c != '\r') {
+    while ((c = next_character(l)) != EOF && c != '\n' && c != '\r') {
         if (!make_room(l, used)) {
             return false;
         }
@@ -56,7 +60,12 @@ bool lines_next(struct lines *l)
         return false;
     }
     l->text[used] = '\0';
-    end_line(l, c);
+    if (c == '\r') { /* the LF of a CR LF belongs to it */
+        const int next = getc(l->file);
+        if (next != '\n' && next != EOF) {
+            ungetc(next, l->file);
+        }
+    }
     if (l->number++ == 0) {
         const char *text = lines_skip_bom(l->text);
         memmove(l->text, text, strlen(text) + 1);

@@ -8,70 +8,34 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 20 }; /* between looks at who would have it stop */
-
-static void describe(const struct sockaddr *address, struct listen_address *out)
+static void describe(const struct addrinfo *found, struct listen_address *out)
 {
-    memset(out, 0, sizeof *out);
-    if (address->sa_family == AF_INET6) {
-        const struct in6_addr *v6 =
-            &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-        out->is_v6 = true;
-        out->scope = ((const struct sockaddr_in6 *)(const void *)address)->sin6_scope_id;
-        out->is_loopback = IN6_IS_ADDR_LOOPBACK(v6);
-        inet_ntop(AF_INET6, v6, out->numeric, sizeof out->numeric);
-    } else {
-        const struct in_addr *v4 = &((const struct sockaddr_in *)(const void *)address)->sin_addr;
-        out->is_loopback = ntohl(v4->s_addr) >> 24 == 127;
-        inet_ntop(AF_INET, v4, out->numeric, sizeof out->numeric);
-    }
-}
-
-static bool is_among(const struct listen_address *known, unsigned count,
-                     const struct listen_address *address)
-{
-    for (unsigned i = 0; i < count; i++) {
-        if (memcmp(&known[i], address, sizeof *address) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* NULL: it is not known. */
-static struct addrinfo *find(const struct options_host_port *at, const atomic_bool *stop)
-{
-    struct addrinfo *list = NULL;
-    if (lookup_number(at, &list)) {
-        return list;
-    }
-    struct lookup *lookup = lookup_begin(at, false);
-    while (lookup != NULL && !lookup_wait(lookup, WAIT_MS)) {
-        if (stop != NULL && atomic_load(stop)) {
-            lookup_leave(&lookup);
-        }
-    }
-    if (lookup != NULL) {
-        (void)lookup_take(&lookup, &list);
-    }
-    return list;
+    memset(out, 0, sizeof *out); /* compared as a whole */
+    memcpy(&out->at, found->ai_addr, found->ai_addrlen);
+    out->is_v6 = found->ai_family == AF_INET6;
+    out->is_loopback = out->is_v6 ? IN6_IS_ADDR_LOOPBACK(&out->at.v6.sin6_addr)
+                                  : ntohl(out->at.v4.sin_addr.s_addr) >> 24 == 127;
+    inet_ntop(found->ai_family,
+              out->is_v6 ? (void *)&out->at.v6.sin6_addr : (void *)&out->at.v4.sin_addr,
+              out->numeric, sizeof out->numeric);
 }
 
 unsigned listen_resolve_all(const struct options_host_port *at, const atomic_bool *stop,
                             struct listen_address out[LISTEN_ADDRESSES_MAX])
 {
+    static const struct options_host_port all = {.host = "0.0.0.0"};
+    struct addrinfo *list = NULL;
     unsigned count = 0;
-    if (strcmp(at->host, "*") == 0) {
-        memset(out, 0, sizeof *out);
-        memcpy(out->numeric, "0.0.0.0", sizeof "0.0.0.0");
-        return 1;
-    }
-    struct addrinfo *list = find(at, stop);
+    (void)lookup_find(strcmp(at->host, "*") == 0 ? &all : at, false, UINT64_MAX, stop, &list);
     for (const struct addrinfo *a = list; a != NULL && count < LISTEN_ADDRESSES_MAX;
          a = a->ai_next) {
         if (a->ai_family == AF_INET || a->ai_family == AF_INET6) {
-            describe(a->ai_addr, &out[count]);
-            count += !is_among(out, count, &out[count]);
+            unsigned same = 0;
+            describe(a, &out[count]);
+            while (memcmp(&out[same], &out[count], sizeof *out) != 0) {
+                same++;
+            }
+            count += same == count; /* else it is there already */
         }
     }
     if (list != NULL) {
@@ -110,21 +74,21 @@ bool listen_are_loopback(const struct listen_address *address, unsigned addresse
 static int bind_one(const struct listen_address *address, uint16_t port, int backlog,
                     uint16_t *bound)
 {
-    struct sockaddr_storage at;
-    socklen_t size = listen_sockaddr(address, port, &at);
+    struct listen_address to = *address;
+    socklen_t size = to.is_v6 ? sizeof to.at.v6 : sizeof to.at.v4;
+    in_port_t *at_port = to.is_v6 ? &to.at.v6.sin6_port : &to.at.v4.sin_port;
     int one = 1;
-    int fd = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(to.at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    *at_port = htons(port);
     if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
-                    bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, backlog) != 0 ||
-                    getsockname(fd, (struct sockaddr *)&at, &size) != 0)) {
+                    bind(fd, &to.at.any, size) != 0 || listen(fd, backlog) != 0 ||
+                    getsockname(fd, &to.at.any, &size) != 0)) {
         int why = errno;
         close(fd);
         errno = why;
         return -1;
     }
-    if (fd >= 0) {
-        *bound = listen_port(&at);
-    }
+    *bound = fd >= 0 ? ntohs(*at_port) : *bound;
     return fd;
 }
 
@@ -155,30 +119,4 @@ enum err listen_bind(const struct listen_address *address, unsigned addresses, u
     *fds = count;
     *bound = port;
     return ERR_OK;
-}
-
-socklen_t listen_sockaddr(const struct listen_address *address, uint16_t port,
-                          struct sockaddr_storage *out)
-{
-    memset(out, 0, sizeof *out);
-    if (address->is_v6) {
-        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons(port);
-        v6->sin6_scope_id = address->scope;
-        inet_pton(AF_INET6, address->numeric, &v6->sin6_addr);
-        return sizeof *v6;
-    }
-    struct sockaddr_in *v4 = (struct sockaddr_in *)out;
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    inet_pton(AF_INET, address->numeric, &v4->sin_addr);
-    return sizeof *v4;
-}
-
-uint16_t listen_port(const struct sockaddr_storage *at)
-{
-    return at->ss_family == AF_INET6
-               ? ntohs(((const struct sockaddr_in6 *)(const void *)at)->sin6_port)
-               : ntohs(((const struct sockaddr_in *)(const void *)at)->sin_port);
 }

@@ -5,17 +5,20 @@
 
 #include "common/options.h"
 
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/socket.h>
 
 enum { LISTEN_ADDRESSES_MAX = 8 }; /* addresses of one name */
 
 struct listen_address {
     char numeric[64]; /* without brackets */
-    bool is_v6;
-    uint32_t scope; /* interface of a link-local IPv6 address */
-    bool is_loopback; /* nobody on another machine can reach it */
+    bool is_v6, is_loopback; /* loopback: nobody on another machine can reach it */
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } at; /* with any port */
 };
 
 /* Every address of the name, each once; returns how many, 0: it is not known, or `stop` as below.
@@ -36,12 +39,5 @@ bool listen_are_loopback(const struct listen_address *address, unsigned addresse
  * ERR_IO with errno. */
 enum err listen_bind(const struct listen_address *address, unsigned addresses, uint16_t port,
                      int backlog, int fd[LISTEN_ADDRESSES_MAX], unsigned *fds, uint16_t *bound);
-
-/* Writes the address; returns its size. */
-socklen_t listen_sockaddr(const struct listen_address *address, uint16_t port,
-                          struct sockaddr_storage *out);
-
-/* The port of a bound socket's address. */
-uint16_t listen_port(const struct sockaddr_storage *at);
 
 #endif

@@ -13,6 +13,16 @@
 static const char *path; /* NULL: standard error is what it was */
 static atomic_uint missing; /* lines that were left out since the last one that was not */
 
+void log_begin(void)
+{
+    int fd;
+    while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO) {
+    }
+    if (fd > STDERR_FILENO) {
+        close(fd);
+    }
+}
+
 bool log_reopen(void)
 {
     int saved = errno; /* of the thread that a signal interrupted */
@@ -25,15 +35,11 @@ bool log_reopen(void)
     return ok;
 }
 
-static void write_line(const char *stamp, const char *program, const char *format, va_list list)
+static void write_line(const char *stamp, const char *program, const char *text)
 {
     char line[LOG_LINE_MAX];
-    int used = snprintf(line, sizeof line, "%s%s%s: ", stamp, *stamp ? " " : "", program);
-    if (used < 0 || used >= LOG_LINE_MAX - 1) {
-        return;
-    }
-    vsnprintf(line + used, sizeof line - (size_t)used - 1, format, list);
-    size_t length = strlen(line);
+    int used = snprintf(line, sizeof line, "%s%s%s: %s", stamp, *stamp ? " " : "", program, text);
+    size_t length = used < LOG_LINE_MAX - 1 ? (size_t)used : LOG_LINE_MAX - 1;
     line[length++] = '\n';
     for (size_t done = 0; done < length;) {
         ssize_t n = write(STDERR_FILENO, line + done, length - done);
@@ -44,62 +50,52 @@ static void write_line(const char *stamp, const char *program, const char *forma
     }
 }
 
-/* Whether a pipe or terminal takes a line now; one that is read by nobody would hold up a thread
- * that serves or searches. */
-static bool is_writable(void)
-{
-    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
-    return poll(&fd, 1, 0) != 0; /* an error is write's */
-}
-
-static void __attribute__((format(printf, 3, 4)))
-write_note(const char *stamp, const char *program, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    write_line(stamp, program, format, list);
-    va_end(list);
-}
-
 void log_line(const char *program, const char *format, ...)
 {
-    char stamp[64];
+    char stamp[64], text[LOG_LINE_MAX];
     struct timespec now;
     struct tm utc;
     va_list list;
+    /* A pipe or terminal that nobody reads would hold up a thread that serves or searches. */
+    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&fd, 1, 0) == 0) { /* an error is write's */
+        atomic_fetch_add(&missing, 1);
+        return;
+    }
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
     size_t used = strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
     snprintf(stamp + used, sizeof stamp - used, ".%03dZ", (int)(now.tv_nsec / 1000000));
-    if (!is_writable()) {
-        atomic_fetch_add(&missing, 1);
-        return;
-    }
     unsigned lost = atomic_exchange(&missing, 0);
     if (lost > 0) {
-        write_note(stamp, program, "%u lines are missing here: standard error was not read", lost);
+        snprintf(text, sizeof text, "%u lines are missing here: standard error was not read", lost);
+        write_line(stamp, program, text);
     }
     va_start(list, format);
-    write_line(stamp, program, format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    write_line(stamp, program, text);
 }
 
-void log_fail(const char *program, const char *format, ...)
+int log_fail(const char *program, const char *format, ...)
 {
+    char text[LOG_LINE_MAX];
     va_list list;
     va_start(list, format);
-    write_line("", program, format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    write_line("", program, text);
+    return 1;
 }
 
 bool log_to_file(const char *program, const char *name)
 {
     path = name;
-    bool ok = log_reopen();
-    if (!ok) {
-        log_fail(program, "--log %s: %s", name, strerror(errno));
+    if (log_reopen()) {
+        return true;
     }
-    return ok;
+    log_fail(program, "--log %s: %s", name, strerror(errno));
+    return false;
 }
 
 bool log_flush(const char *program, FILE *file, const char *name)

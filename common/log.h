@@ -12,6 +12,15 @@
 
 enum { LOG_LINE_MAX = 1024 };
 
+/* First of all in a program, before there are other threads: /dev/null stands for standard input,
+ * output and error where it was started without. Otherwise the next file opened
+ * would get the number of a closed stream, and output would go into shared memory, a socket or a
+ * file. */
+void log_begin(void);
+/* Closes standard output. The exit status of a program that ends with `status`: a failure where not
+ * all could be written. */
+int log_end(const char *program, int status);
+
 /* From now on standard error is the end of this file (borrowed), which is made if it is not there;
  * NULL: it stays what it is. False: a line of `program` said why not. By one thread. */
 bool log_to_file(const char *program, const char *path);
@@ -27,11 +36,8 @@ void log_line(const char *program, const char *format, ...) __attribute__((forma
 bool log_flush(const char *program, FILE *file, const char *name);
 /* The same, and closes it. */
 bool log_close(const char *program, FILE *file, const char *name);
-/* Closes standard output. The exit status of a program that ends with `status`: a failure where not
- * all could be written. */
-int log_end(const char *program, int status);
 
-/* "PROGRAM: text" without the time: why a program ends. */
-void log_fail(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "PROGRAM: text" without the time: why a program ends. Returns 1, its exit status. */
+int log_fail(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -15,35 +15,33 @@ enum {
     TRIED_MAX = 16, /* addresses of a name */
     /* After one address took a connection, those before it may need as long again, and this. */
     GRACE_US = 20000,
-    WAIT_MS = 20, /* between looks at who would have it stop */
+    PAUSE_NS = 1000000, /* between looks whether a name is found */
 };
+
+enum { RUNS, DONE, LEFT };
 
 struct lookup {
     /* fixed after begin */
     struct options_host_port at;
     bool tries;
-    /* under the lock, which the thread and the owner both let go of: the second one frees it */
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    bool is_done, is_left;
+    /* the thread's until it is done */
     struct addrinfo *found;
     int error;
+    atomic_int state; /* DONE by the thread, LEFT by the owner: the second of them frees it */
 };
 
 static atomic_uint under_way; /* of the process */
+static const char still_resolved[] = "its name is still being resolved";
 
+/* On an error *out is NULL. */
 static int resolve(const struct options_host_port *at, int flags, struct addrinfo **out)
 {
     struct addrinfo hints = {.ai_flags = flags, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     char port[8];
     snprintf(port, sizeof port, "%u", at->port);
-    *out = NULL;
-    return getaddrinfo(at->host, port, &hints, out);
-}
-
-bool lookup_number(const struct options_host_port *at, struct addrinfo **found)
-{
-    return resolve(at, AI_NUMERICHOST, found) == 0;
+    int error = getaddrinfo(at->host, port, &hints, out);
+    *out = error == 0 ? *out : NULL;
+    return error;
 }
 
 bool lookup_text(const struct addrinfo *address, char out[LOOKUP_NUMBER_MAX])
@@ -54,32 +52,41 @@ bool lookup_text(const struct addrinfo *address, char out[LOOKUP_NUMBER_MAX])
 
 /* ---- which address is reached ---- */
 
+bool lookup_drop_if_itself(int fd)
+{
+    struct sockaddr_storage own = {0}, peer = {0};
+    socklen_t own_size = sizeof own, peer_size = sizeof peer;
+    const struct linger reset = {.l_onoff = 1};
+    return getsockname(fd, (struct sockaddr *)&own, &own_size) == 0 &&
+           getpeername(fd, (struct sockaddr *)&peer, &peer_size) == 0 && own_size == peer_size &&
+           memcmp(&own, &peer, own_size) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) == 0;
+}
+
 struct attempt {
     struct addrinfo *address;
     int fd; /* -1: it is not reached */
     bool is_reached;
 };
 
-static int begin_attempt(const struct addrinfo *to, bool *is_reached)
+/* -1: it cannot be reached. */
+static int begin_attempt(const struct addrinfo *to)
 {
     int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    *is_reached = fd >= 0 && connect(fd, to->ai_addr, to->ai_addrlen) == 0;
-    if (fd >= 0 && !*is_reached && errno != EINPROGRESS) {
+    if (fd >= 0 && connect(fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS) {
         close(fd);
         fd = -1;
     }
     return fd;
 }
 
-/* What poll() said of it. */
-static void take_attempt(struct attempt *a, short events)
+/* poll() has said something of it. */
+static void take_attempt(struct attempt *a)
 {
     int error = 0;
     socklen_t size = sizeof error;
-    if (events == 0) {
-        return;
-    }
-    a->is_reached = getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+    a->is_reached = getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0 &&
+                    !lookup_drop_if_itself(a->fd);
     if (!a->is_reached) {
         close(a->fd);
         a->fd = -1;
@@ -112,23 +119,11 @@ static unsigned reach(struct attempt *attempt, unsigned count)
             continue;
         }
         for (unsigned i = 0; i < first; i++) {
-            if (attempt[i].fd >= 0) {
-                take_attempt(&attempt[i], fd[i].revents);
+            if (fd[i].revents != 0) {
+                take_attempt(&attempt[i]);
             }
         }
     }
-}
-
-/* Puts it first. */
-static void prefer(struct addrinfo **list, struct addrinfo *address)
-{
-    struct addrinfo **at = list;
-    while (*at != address) {
-        at = &(*at)->ai_next;
-    }
-    *at = address->ai_next;
-    address->ai_next = *list;
-    *list = address;
 }
 
 static void try_all(struct addrinfo **list)
@@ -136,9 +131,7 @@ static void try_all(struct addrinfo **list)
     struct attempt attempt[TRIED_MAX];
     unsigned count = 0;
     for (struct addrinfo *a = *list; a != NULL && count < TRIED_MAX; a = a->ai_next) {
-        attempt[count].address = a;
-        attempt[count].fd = begin_attempt(a, &attempt[count].is_reached);
-        count++;
+        attempt[count++] = (struct attempt){.address = a, .fd = begin_attempt(a)};
     }
     unsigned first = reach(attempt, count);
     for (unsigned i = 0; i < count; i++) {
@@ -146,8 +139,14 @@ static void try_all(struct addrinfo **list)
             close(attempt[i].fd);
         }
     }
-    if (first < count) {
-        prefer(list, attempt[first].address);
+    if (first < count) { /* it is put first */
+        struct addrinfo **at = list, *address = attempt[first].address;
+        while (*at != address) {
+            at = &(*at)->ai_next;
+        }
+        *at = address->ai_next;
+        address->ai_next = *list;
+        *list = address;
     }
 }
 
@@ -158,34 +157,25 @@ static void free_lookup(struct lookup *l)
     if (l->found != NULL) {
         freeaddrinfo(l->found);
     }
-    pthread_cond_destroy(&l->done);
-    pthread_mutex_destroy(&l->lock);
     free(l);
 }
 
 static void *run(void *context)
 {
     struct lookup *l = context;
-    struct addrinfo *found;
-    int error = resolve(&l->at, 0, &found);
-    if (error == 0 && l->tries && found->ai_next != NULL) {
-        try_all(&found);
+    l->error = resolve(&l->at, 0, &l->found);
+    if (l->error == 0 && l->tries && l->found->ai_next != NULL) {
+        try_all(&l->found);
     }
     atomic_fetch_sub(&under_way, 1);
-    pthread_mutex_lock(&l->lock);
-    l->found = error == 0 ? found : NULL;
-    l->error = error;
-    l->is_done = true;
-    bool is_left = l->is_left;
-    pthread_cond_signal(&l->done);
-    pthread_mutex_unlock(&l->lock);
-    if (is_left) {
+    if (atomic_exchange(&l->state, DONE) == LEFT) {
         free_lookup(l);
     }
     return NULL;
 }
 
-struct lookup *lookup_begin(const struct options_host_port *at, bool tries)
+/* NULL: too many are under way, or there is no thread or no memory: later. */
+static struct lookup *begin(const struct options_host_port *at, bool tries)
 {
     struct lookup *l = calloc(1, sizeof *l);
     pthread_t thread;
@@ -194,8 +184,6 @@ struct lookup *lookup_begin(const struct options_host_port *at, bool tries)
     }
     l->at = *at;
     l->tries = tries;
-    clock_open_condition(&l->done);
-    pthread_mutex_init(&l->lock, NULL);
     if (atomic_fetch_add(&under_way, 1) >= LOOKUPS_MAX || !signals_create_thread(&thread, run, l)) {
         atomic_fetch_sub(&under_way, 1);
         free_lookup(l);
@@ -205,57 +193,98 @@ struct lookup *lookup_begin(const struct options_host_port *at, bool tries)
     return l;
 }
 
-bool lookup_wait(struct lookup *l, unsigned wait_ms)
+/* Nobody waits for it any more, done or not. Accepts NULL; nulls. */
+static void leave(struct lookup **lookup)
 {
-    uint64_t at_us = clock_us() + wait_ms * UINT64_C(1000);
-    pthread_mutex_lock(&l->lock);
-    while (!l->is_done && wait_ms > 0 && clock_wait(&l->done, &l->lock, at_us)) {
-    }
-    bool is_done = l->is_done;
-    pthread_mutex_unlock(&l->lock);
-    return is_done;
-}
-
-int lookup_take(struct lookup **lookup, struct addrinfo **found)
-{
-    struct lookup *l = *lookup;
-    int error = l->error;
-    *found = l->found;
-    l->found = NULL;
-    lookup_leave(lookup);
-    return error;
-}
-
-void lookup_leave(struct lookup **lookup)
-{
-    struct lookup *l = *lookup;
-    if (l == NULL) {
-        return;
-    }
-    pthread_mutex_lock(&l->lock);
-    bool is_done = l->is_done;
-    l->is_left = true;
-    pthread_mutex_unlock(&l->lock);
-    if (is_done) {
-        free_lookup(l);
+    if (*lookup != NULL && atomic_exchange(&(*lookup)->state, LEFT) == DONE) {
+        free_lookup(*lookup);
     }
     *lookup = NULL;
 }
 
-static int resolve_until(const struct options_host_port *at, uint64_t until_us,
-                         const atomic_bool *stop, struct addrinfo **found)
+/* ---- for who needs them ---- */
+
+bool lookup_name_step(struct lookup_name *name, const struct options_host_port *at, bool tries,
+                      uint64_t again_us, uint64_t now_us)
 {
-    struct lookup *l = lookup_begin(at, true);
-    if (l == NULL) {
-        return EAI_MEMORY;
+    struct addrinfo *found = NULL;
+    struct lookup *l = name->lookup;
+    if (l != NULL) {
+        if (atomic_load(&l->state) != DONE) {
+            return false;
+        }
+        name->error = l->error;
+        found = l->found;
+        l->found = NULL;
+        leave(&name->lookup);
+    } else if (name->lookup_us != 0 && now_us - name->lookup_us < again_us) {
+        return false;
+    } else if (resolve(at, AI_NUMERICHOST, &found) == 0) { /* nothing is asked for */
+        name->error = 0;
+        name->lookup_us = now_us;
+    } else {
+        name->lookup = begin(at, tries);
+        name->lookup_us = name->lookup != NULL ? now_us : name->lookup_us;
     }
-    while (!lookup_wait(l, WAIT_MS)) {
-        if (clock_us() >= until_us || (stop != NULL && atomic_load(stop))) {
-            lookup_leave(&l);
+    if (found == NULL) {
+        return false;
+    }
+    if (name->found != NULL) {
+        freeaddrinfo(name->found);
+    }
+    name->found = found;
+    return true;
+}
+
+const struct addrinfo *lookup_name_next(struct lookup_name *name,
+                                        const struct options_host_port *at, uint64_t again_us,
+                                        uint64_t now_us, const char **why)
+{
+    if (name->next == NULL) {
+        (void)lookup_name_step(name, at, false, again_us, now_us);
+        name->next = name->found;
+    }
+    const struct addrinfo *address = name->next;
+    name->next = address != NULL ? address->ai_next : NULL;
+    *why = address != NULL ? NULL : lookup_name_trouble(name, now_us);
+    return address;
+}
+
+const char *lookup_name_trouble(const struct lookup_name *name, uint64_t now_us)
+{
+    if (name->lookup == NULL) {
+        return name->error != 0 ? gai_strerror(name->error) : NULL;
+    }
+    return now_us - name->lookup_us > LOOKUP_SLOW_US ? still_resolved : NULL;
+}
+
+void lookup_name_forget(struct lookup_name *name)
+{
+    leave(&name->lookup);
+    if (name->found != NULL) {
+        freeaddrinfo(name->found);
+    }
+    *name = (struct lookup_name){.found = NULL};
+}
+
+int lookup_find(const struct options_host_port *at, bool tries, uint64_t until_us,
+                const atomic_bool *stop, struct addrinfo **found)
+{
+    struct lookup_name name = {.found = NULL};
+    uint64_t now_us = clock_us();
+    while (!lookup_name_step(&name, at, tries, UINT64_MAX, now_us)) {
+        if (name.lookup == NULL) {
+            return name.error != 0 ? name.error : EAI_MEMORY;
+        }
+        if (now_us >= until_us || (stop != NULL && atomic_load(stop))) {
+            lookup_name_forget(&name);
             return EAI_INPROGRESS;
         }
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        now_us = clock_us();
     }
-    return lookup_take(&l, found);
+    *found = name.found;
+    return 0;
 }
 
 enum err lookup_reach(const struct options_host_port *at, uint64_t until_us,
@@ -263,7 +292,7 @@ enum err lookup_reach(const struct options_host_port *at, uint64_t until_us,
 {
     char number[LOOKUP_NUMBER_MAX];
     struct addrinfo *found = NULL;
-    int error = lookup_number(at, &found) ? 0 : resolve_until(at, until_us, stop, &found);
+    int error = lookup_find(at, true, until_us, stop, &found);
     if (error == 0 && !lookup_text(found, number)) {
         error = EAI_FAMILY;
     }
@@ -271,7 +300,7 @@ enum err lookup_reach(const struct options_host_port *at, uint64_t until_us,
         freeaddrinfo(found);
     }
     if (error != 0) {
-        *why = error == EAI_INPROGRESS ? "its name is still being resolved" : gai_strerror(error);
+        *why = error == EAI_INPROGRESS ? still_resolved : gai_strerror(error);
         return ERR_ABSENT;
     }
     snprintf(out->host, sizeof out->host, "%s", number);

@@ -39,15 +39,28 @@ static inline void *memory_lines_untouched(size_t bytes, void **block)
     return *block == NULL ? NULL : (char *)*block + MEMORY_LINE - (uintptr_t)*block % MEMORY_LINE;
 }
 
-/* What the machine has. */
-uint64_t memory_machine_bytes(void);
+/* Memory that this process occupies now, shared pages included. */
+uint64_t memory_resident_bytes(void);
 
-/* What the cgroups of a process may have, by the list of them ("/proc/self/cgroup") and the folder
- * of their files; UINT64_MAX: there is no limit. */
-uint64_t memory_cgroup_bytes(const char *list, const char *root);
+/* Bytes that the cgroups of a process leave it, by the list of them ("/proc/self/cgroup") and the
+ * folder of their files; UINT64_MAX: there is no limit. Anonymous memory that is in use there, less
+ * the process's `own`, counts as taken. The page cache does not, as the kernel gives it back, nor
+ * does shared memory: processes of a host share one table, and each counts it as its own. */
+uint64_t memory_cgroup_bytes(const char *list, const char *root, uint64_t own);
 
-/* Whether this process may have tables of so many bytes: who takes more than a container has is
- * killed without a word. False: `why` is for people. */
-bool memory_has_room(uint64_t bytes, char *why, size_t why_size);
+/* Bytes that this process may still take for its tables, beside the program and that many threads
+ * that are to start: the least that the machine, its cgroups, and its limits of address space and
+ * data leave. Memory that other processes have reserved and not used yet is not known. A process
+ * that takes more than its container has is killed without a word. Where address space is limited
+ * malloc has one arena from the first call on. */
+uint64_t memory_for_tables(unsigned threads);
+/* Whether tables fit in, with what else is known to be taken `besides`. False: `why` goes on after
+ * what the tables are: "exceeds this machine's 23.5 GiB". */
+bool memory_has_room(uint64_t tables, uint64_t besides, unsigned threads, char *why,
+                     size_t why_size);
+
+enum { MEMORY_TEXT_MAX = 32 };
+/* "23.5 GiB", for people, never more than there is. */
+const char *memory_text(uint64_t bytes, char out[MEMORY_TEXT_MAX]);
 
 #endif

@@ -20,7 +20,7 @@ struct metrics {
 
 /* Begins the next metric. `help` is a sentence without its full stop. */
 void metrics_head(const struct metrics *m, const char *name, bool is_counter, const char *help);
-/* Writes a sample of the metric; `label` NULL: without a label. `label_value` is escaped. */
+/* Writes a sample of the metric; `label_value`, which is escaped, is NULL: without a label. */
 void metrics_sample(const struct metrics *m, const char *name, bool is_counter, const char *label,
                     const char *label_value, uint64_t figure);
 /* Writes the head and one sample without a label. */

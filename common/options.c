@@ -77,54 +77,48 @@ static enum err read_size(const char *text, uint64_t min, uint64_t max, uint64_t
     return ERR_OK;
 }
 
-static bool is_blank_or_control(char c)
-{
-    return (unsigned char)c <= ' ' || c == 127;
-}
-
 /* Blanks around it are passed over, as people write them after the commas of a list. */
 static enum err read_host_port(const char *text, size_t length, struct options_host_port *out)
 {
+    char word[OPTIONS_HOST_MAX + sizeof "[]:65535"], *host = word;
+    uint64_t port = 0;
     for (; length > 0 && isspace((unsigned char)*text); text++, length--) {
     }
     while (length > 0 && isspace((unsigned char)text[length - 1])) {
         length--;
     }
-    struct options_host_port read = {.port = 0};
-    char digits[6];
-    uint64_t port = 0;
-    const char *colon = memrchr(text, ':', length);
+    if (length >= sizeof word) {
+        return ERR_SYNTAX;
+    }
+    memcpy(word, text, length);
+    word[length] = '\0';
+    char *colon = strrchr(word, ':');
     if (colon == NULL) {
         return ERR_SYNTAX;
     }
-    const char *host = text;
-    size_t host_length = (size_t)(colon - text);
-    size_t port_length = length - host_length - 1;
-    if (host_length >= 2 && host[0] == '[' && host[host_length - 1] == ']') {
+    *colon = '\0';
+    size_t host_length = (size_t)(colon - word);
+    if (host_length >= 2 && word[0] == '[' && colon[-1] == ']') {
+        colon[-1] = '\0';
         host++;
         host_length -= 2;
-    } else if (memchr(host, ':', host_length) != NULL) {
+    } else if (strchr(host, ':') != NULL) {
         return ERR_SYNTAX; /* an IPv6 address without brackets: which colon is the port's? */
     }
-    if (host_length == 0 || host_length >= sizeof read.host || port_length == 0 ||
-        port_length >= sizeof digits) {
+    if (host_length == 0 || host_length >= sizeof out->host) {
         return ERR_SYNTAX;
     }
-    for (size_t i = 0; i < host_length; i++) {
-        if (is_blank_or_control(host[i])) {
+    for (const char *c = host; *c != '\0'; c++) {
+        if ((unsigned char)*c <= ' ' || *c == 127) {
             return ERR_SYNTAX;
         }
     }
-    memcpy(digits, colon + 1, port_length);
-    digits[port_length] = '\0';
-    enum err err = options_unsigned(digits, 0, UINT16_MAX, &port);
-    if (err != ERR_OK) {
-        return err;
+    enum err err = options_unsigned(colon + 1, 0, UINT16_MAX, &port);
+    if (err == ERR_OK) {
+        memcpy(out->host, host, host_length + 1);
+        out->port = (uint16_t)port;
     }
-    memcpy(read.host, host, host_length);
-    read.port = (uint16_t)port;
-    *out = read;
-    return ERR_OK;
+    return err;
 }
 
 enum err options_host_port(const char *text, struct options_host_port *out)
@@ -177,12 +171,24 @@ static enum err read_real(const char *text, double *out)
     return ERR_OK;
 }
 
+static enum err read_flag(const char *text, bool *out)
+{
+    bool is_yes = strcasecmp(text, "yes") == 0 || strcasecmp(text, "true") == 0;
+    if (!is_yes && strcasecmp(text, "no") != 0 && strcasecmp(text, "false") != 0) {
+        return ERR_SYNTAX;
+    }
+    *out = is_yes;
+    return ERR_OK;
+}
+
 static enum err read_value(const struct options_row *option, const char *text)
 {
     uint64_t value = 0;
     uint64_t max = option->max;
     enum err err = ERR_OK;
     switch (option->kind) {
+    case OPTION_FLAG:
+        return read_flag(text, option->value);
     case OPTION_U32:
         err =
             options_unsigned(text, option->min, max && max < UINT32_MAX ? max : UINT32_MAX, &value);
@@ -206,8 +212,6 @@ static enum err read_value(const struct options_row *option, const char *text)
     case OPTION_CUSTOM:
         return option->parse(text, option->value);
     case OPTION_HEADING:
-    case OPTION_FLAG:
-    case OPTION_UNSUPPORTED:
         break;
     }
     return ERR_SYNTAX;
@@ -240,7 +244,7 @@ static void print_help(const struct options *options)
     for (const struct options_row *o = options->table; !is_last(o); o++) {
         if (o->kind == OPTION_HEADING) {
             printf("%s\n", o->help);
-        } else if (o->help != NULL && o->kind != OPTION_UNSUPPORTED) {
+        } else if (o->help != NULL) {
             print_row(o->letter, o->name, o->argument, o->help);
         }
     }
@@ -249,13 +253,16 @@ static void print_help(const struct options *options)
     }
     print_row('h', "help", NULL, "print this and exit");
     print_row(0, "version", NULL, "print the version and exit");
+    for (unsigned i = 0; i < 2 && options->example[i] != NULL; i++) {
+        printf("%s  $ %s\n", i == 0 ? "\nExamples:\n" : "", options->example[i]);
+    }
 }
 
 const char *options_about;
 
-void options_print_version(const char *program, const char *version)
+void options_print_version(const char *program)
 {
-    printf("%s %s\n%s", program, version, options_about != NULL ? options_about : "");
+    printf("%s %s\n%s", program, PROGRAM_VERSION, options_about != NULL ? options_about : "");
 }
 
 /* ---- words ---- */
@@ -274,6 +281,33 @@ int options_wrong(const char *program, const char *format, ...)
 static int refuse(const struct options *options, const char *what, const char *word)
 {
     return options_wrong(options->program, "%s '%s' (see --help)", what, word);
+}
+
+/* The letters between what the two begin and end with in common. */
+static size_t distance(const char *word, const char *name)
+{
+    const size_t n = strlen(word), m = strlen(name), least = n < m ? n : m;
+    size_t begin = 0, end = 0;
+    while (begin < least && word[begin] == name[begin]) {
+        begin++;
+    }
+    while (end < least - begin && word[n - 1 - end] == name[m - 1 - end]) {
+        end++;
+    }
+    return (n > m ? n : m) - begin - end;
+}
+
+const char *options_nearer(const char *word, const char *name, const char *best)
+{
+    const size_t most = best != NULL ? distance(word, best) : strlen(word) / 4 + 2;
+    return distance(word, name) < most ? name : best;
+}
+
+int options_unknown(const char *program, const char *what, const char *word, const char *near)
+{
+    return near != NULL ? options_wrong(program, "unknown %s '%s'; did you mean %s%s?", what, word,
+                                        word[0] == '-' ? "--" : "", near)
+                        : options_wrong(program, "unknown %s '%s' (see --help)", what, word);
 }
 
 struct words {
@@ -302,16 +336,6 @@ static const struct options_row *find_long(const struct options_row *table, cons
     return *is_ambiguous ? NULL : found;
 }
 
-static const struct options_row *find_letter(const struct options_row *table, char letter)
-{
-    for (const struct options_row *o = table; !is_last(o); o++) {
-        if (o->letter == letter && letter != 0) {
-            return o;
-        }
-    }
-    return NULL;
-}
-
 void options_host_port_text(const char *host, uint16_t port, char *out, size_t size)
 {
     snprintf(out, size, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
@@ -321,6 +345,8 @@ void options_host_port_text(const char *host, uint16_t port, char *out, size_t s
 static const char *wanted(const struct options_row *option)
 {
     switch (option->kind) {
+    case OPTION_FLAG:
+        return "yes or no";
     case OPTION_U32:
     case OPTION_U64:
         return "a whole number";
@@ -338,11 +364,19 @@ static void say_value(const struct options_row *option, const char *value, enum 
                       size_t why_size)
 {
     const char *name = option->name;
+    const bool is_list = option->kind == OPTION_SERVERS;
     uint64_t bytes;
-    if (option->kind == OPTION_SIZE && err == ERR_RANGE &&
-        options_unsigned(value, 1, option->min, &bytes) == ERR_OK) {
-        snprintf(why, why_size, "--%s '%.200s': so many bytes are too few: did you mean %.20sM?",
-                 name, value, value);
+    if (value[0] == '-' && isdigit((unsigned char)value[1]) && option->max != 0) {
+        err = ERR_RANGE; /* of digits that are read without a sign */
+    }
+    if ((is_list || option->kind == OPTION_HOST_PORT) && value[strcspn(value, ":,")] == '\0' &&
+        value[strspn(value, "0123456789")] != '\0') {
+        snprintf(why, why_size, "--%s '%.200s': missing port: write %.200s:%s", name, value, value,
+                 is_list ? "7400" : "PORT");
+    } else if (option->kind == OPTION_SIZE && err == ERR_RANGE &&
+               options_unsigned(value, 1, option->min, &bytes) == ERR_OK) {
+        snprintf(why, why_size, "--%s '%.200s': too few bytes; did you mean %.20sM?", name, value,
+                 value);
     } else if (err == ERR_EXIST) {
         snprintf(why, why_size, "--%s '%.200s': the same shard is named twice", name, value);
     } else if (err == ERR_SYNTAX) {
@@ -355,62 +389,38 @@ static void say_value(const struct options_row *option, const char *value, enum 
     }
 }
 
-static bool set_flag(bool *flag, const char *value)
-{
-    bool is_yes = strcasecmp(value, "yes") == 0 || strcasecmp(value, "true") == 0;
-    bool is_no = strcasecmp(value, "no") == 0 || strcasecmp(value, "false") == 0;
-    *flag = is_yes || (*flag && !is_no);
-    return is_yes || is_no;
-}
-
-bool options_set(const struct options *options, const char *name, const char *value, char *why,
-                 size_t why_size)
+const struct options_row *options_find(const struct options *options, const char *name)
 {
     bool is_ambiguous;
     const struct options_row *o = find_long(options->table, name, strlen(name), &is_ambiguous);
-    if (o == NULL || strcmp(o->name, name) != 0 || o->kind == OPTION_UNSUPPORTED) {
-        snprintf(why, why_size, "%s has no option '%.64s'", options->program, name);
-        return false;
-    }
-    if (o->kind == OPTION_FLAG && !set_flag(o->value, value)) {
-        snprintf(why, why_size, "%s is yes or no, not '%.64s'", name, value);
-        return false;
-    }
-    enum err err = o->kind == OPTION_FLAG ? ERR_OK : read_value(o, value);
+    return o != NULL && strcmp(o->name, name) == 0 ? o : NULL;
+}
+
+bool options_set(const struct options_row *option, const char *value, char *why, size_t why_size)
+{
+    enum err err = read_value(option, value);
     if (err != ERR_OK) {
-        say_value(o, value, err, why, why_size);
+        say_value(option, value, err, why, why_size);
     }
     return err == ERR_OK;
 }
 
-/* `inline_value` is what stood in the same word, or NULL. */
-static int apply(struct words *words, const struct options_row *option, const char *inline_value)
+/* `value` is what stood in the same word, or NULL. */
+static int apply(struct words *words, const struct options_row *option, const char *value)
 {
     const char *program = words->options->program;
-    if (option->kind == OPTION_UNSUPPORTED) {
-        return options_wrong(program, "--%s is not supported: %s", option->name, option->help);
+    char why[512];
+    if (value == NULL && option->kind == OPTION_FLAG) {
+        value = "yes"; /* no: against a file of options */
+    } else if (value == NULL && words->at < words->argc) {
+        value = words->argv[words->at++];
     }
-    if (option->kind == OPTION_FLAG) { /* =no: against a file of options */
-        if (!set_flag(option->value, inline_value != NULL ? inline_value : "yes")) {
-            return options_wrong(program, "--%s takes no value but yes or no (see --help)",
-                                 option->name);
-        }
-        return OPTIONS_RUN;
-    }
-    if (inline_value == NULL && words->at < words->argc) {
-        inline_value = words->argv[words->at++];
-    }
-    if (inline_value == NULL) {
+    if (value == NULL) {
         return options_wrong(program, "--%s needs a value: %s (see --help)", option->name,
                              option->argument ? option->argument : "VALUE");
     }
-    enum err err = read_value(option, inline_value);
-    if (err != ERR_OK) {
-        char why[512];
-        say_value(option, inline_value, err, why, sizeof why);
-        return options_wrong(program, "%s", why);
-    }
-    return OPTIONS_RUN;
+    return options_set(option, value, why, sizeof why) ? OPTIONS_RUN
+                                                       : options_wrong(program, "%s", why);
 }
 
 static int take_long(struct words *words, const char *word)
@@ -425,7 +435,7 @@ static int take_long(struct words *words, const char *word)
         return OPTIONS_DONE;
     }
     if (strcmp(name, "version") == 0) {
-        options_print_version(options->program, options->version);
+        options_print_version(options->program);
         return OPTIONS_DONE;
     }
     const struct options_row *option = find_long(options->table, name, length, &is_ambiguous);
@@ -435,41 +445,47 @@ static int take_long(struct words *words, const char *word)
             .name = "config", .argument = "FILE", .value = &path, .kind = OPTION_TEXT};
         option = &config;
     }
+    if (option == NULL && is_ambiguous) {
+        return refuse(options, "ambiguous option", word);
+    }
     if (option == NULL) {
-        return refuse(options, is_ambiguous ? "ambiguous option" : "unknown option", word);
+        char given[64];
+        const char *near = NULL;
+        snprintf(given, sizeof given, "%.*s", (int)length, name);
+        for (const struct options_row *o = options->table; !is_last(o); o++) {
+            near = o->name != NULL ? options_nearer(given, o->name, near) : near;
+        }
+        return options_unknown(options->program, "option", word, near);
     }
     return apply(words, option, equals != NULL ? equals + 1 : NULL);
 }
 
 static int take_short(struct words *words, const char *word)
 {
-    const struct options_row *option = find_letter(words->options->table, word[1]);
-    if (option != NULL) {
-        return apply(words, option, word[2] != '\0' ? word + 2 : NULL);
+    for (const struct options_row *o = words->options->table; !is_last(o); o++) {
+        if (o->letter == word[1]) {
+            return apply(words, o, word[2] != '\0' ? word + 2 : NULL);
+        }
     }
     if (strcmp(word, "-h") == 0) {
         print_help(words->options);
         return OPTIONS_DONE;
     }
-    return refuse(words->options, "unknown option", word);
-}
-
-static bool is_board(const struct options *options, const char *word)
-{
-    const char *letters = options->board_letters;
-    return letters != NULL && strspn(word, letters) >= OPTIONS_BOARD_MIN;
+    return options_unknown(words->options->program, "option", word, NULL);
 }
 
 int options_parse(const struct options *options, int argc, char *const argv[], const char **operand,
                   unsigned *operands)
 {
     struct words words = {options, argc, 1, argv};
+    const char *letters = options->board_letters;
     unsigned count = 0;
     bool ended = false;
     while (words.at < argc) {
         const char *word = argv[words.at++];
         int outcome = OPTIONS_RUN;
-        if (ended || word[0] != '-' || word[1] == '\0' || is_board(options, word)) {
+        bool is_board = letters != NULL && strspn(word, letters) >= OPTIONS_BOARD_MIN;
+        if (ended || word[0] != '-' || word[1] == '\0' || is_board) {
             if (count >= options->operands_max) {
                 return refuse(options, "unexpected argument", word);
             }
@@ -493,11 +509,7 @@ uint64_t options_servers_hash(const struct options_host_port *server, unsigned s
 {
     uint64_t sum = 1;
     for (unsigned i = 0; i < servers; i++) {
-        uint64_t mix = server[i].port;
-        for (const char *c = server[i].host; *c != '\0'; c++) {
-            mix = rng_mix(mix ^ (uint8_t)*c);
-        }
-        sum += rng_mix(mix);
+        sum += rng_mix(rng_hash_text(server[i].host) ^ server[i].port);
     }
     return sum == 0 ? 1 : sum;
 }

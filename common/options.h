@@ -27,7 +27,6 @@ enum option_kind {
     OPTION_HOST_PORT, /* struct options_host_port */
     OPTION_SERVERS, /* struct options_servers */
     OPTION_CUSTOM, /* `parse` writes `value` */
-    OPTION_UNSUPPORTED, /* refused, with `help` as the reason */
 };
 
 struct options_host_port {
@@ -65,7 +64,7 @@ struct options {
     const char *program; /* begins every message: "ttserver", "abdada solve" */
     const char *usage; /* after the program's name: "[OPTION]... [POSITION]" */
     const char *summary; /* what it does, for --help */
-    const char *version;
+    const char *example[2]; /* whole commands, which end --help; NULL: none */
     const struct options_row *table;
     unsigned operands_max; /* more is wrong use */
     const char *board_letters; /* a word of OPTIONS_BOARD_MIN of these or more is an operand, though
@@ -80,7 +79,7 @@ struct options {
 extern const char build_about[];
 extern const char *options_about;
 /* Prints all of --version on stdout. */
-void options_print_version(const char *program, const char *version);
+void options_print_version(const char *program);
 
 /* What to do after reading the options: go on, or end with this exit status. */
 enum {
@@ -95,10 +94,17 @@ enum {
 int options_parse(const struct options *options, int argc, char *const argv[], const char **operand,
                   unsigned *operands);
 
-/* Sets one option by its whole name, as --name=value does; a flag by yes or no. False: `why` says
- * what is wrong in one line. */
-bool options_set(const struct options *options, const char *name, const char *value, char *why,
-                 size_t why_size);
+/* The option of that whole name; NULL: there is none. */
+const struct options_row *options_find(const struct options *options, const char *name);
+/* Sets it as --name=value does; a flag by yes or no. False: `why` says what is wrong in one line.
+ */
+bool options_set(const struct options_row *option, const char *value, char *why, size_t why_size);
+
+/* Whichever of the names is nearer to the word, of which one is `best` (NULL: none so far); only a
+ * name with some mistyped letters is near. */
+const char *options_nearer(const char *word, const char *name, const char *best);
+/* Says that there is no such option or command, and what is near (NULL: nothing); as below. */
+int options_unknown(const char *program, const char *what, const char *word, const char *near);
 
 /* Prints "PROGRAM: TEXT" in one line on stderr and returns OPTIONS_WRONG. */
 int options_wrong(const char *program, const char *format, ...)

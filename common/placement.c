@@ -106,29 +106,20 @@ static void *run_thread(void *context)
     return t->run(t->context);
 }
 
-/* Attributes for a thread that begins on any CPU but the current one. */
-static bool confine(struct placement_thread *t, unsigned nth, pthread_attr_t *attributes)
-{
-    cpu_set_t others;
-    int here = current_cpu();
-    if (here < 0 || sched_getaffinity(0, sizeof t->allowed, &t->allowed) != 0) {
-        return false;
-    }
-    others = t->allowed;
-    CPU_CLR(here, &others);
-    return nth < (unsigned)CPU_COUNT(&t->allowed) &&
-           pthread_attr_setaffinity_np(attributes, sizeof others, &others) == 0;
-}
-
 bool placement_create_thread(struct placement_thread *thread, unsigned nth,
                              void *(*run)(void *context), void *context)
 {
     pthread_attr_t attributes;
+    cpu_set_t others;
+    int here = current_cpu();
     bool is_created = false;
     *thread = (struct placement_thread){.run = run, .context = context};
-    if (pthread_attr_init(&attributes) == 0) {
-        thread->is_confined = confine(thread, nth, &attributes);
-        is_created = thread->is_confined &&
+    if (here >= 0 && sched_getaffinity(0, sizeof thread->allowed, &thread->allowed) == 0 &&
+        nth < (unsigned)CPU_COUNT(&thread->allowed) && pthread_attr_init(&attributes) == 0) {
+        others = thread->allowed;
+        CPU_CLR(here, &others);
+        thread->is_confined = true;
+        is_created = pthread_attr_setaffinity_np(&attributes, sizeof others, &others) == 0 &&
                      pthread_create(&thread->thread, &attributes, run_thread, thread) == 0;
         pthread_attr_destroy(&attributes);
     }

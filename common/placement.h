@@ -3,9 +3,9 @@
  *
  * Why: Linux may start or wake a thread on the CPU of its creator and leave it there while other
  * CPUs are idle, until its load is balanced. Two searching threads were seen to take turns on one
- * CPU for 4 and 8 ms (docs/experiments.md), as long as a small search takes. So each thread records
- * its CPU every PLACEMENT_EVERY_US, and a thread that begins on a CPU that another one has recorded
- * moves to a CPU that none has. After that the system places it as it likes.
+ * CPU for 4 and 8 ms (experiments.md), as long as a small search takes. Therefore each thread
+ * records its CPU every PLACEMENT_EVERY_US, and a thread that begins on a CPU that another one has
+ * recorded moves to a CPU that none has. After that the system places it as it likes.
  *
  * Limits: CPUs that the process may not use (taskset, a container) are left alone, and CPUs that it
  * is given later may be. Threads beyond the number of CPUs or CPU_SETSIZE begin where the system
@@ -56,8 +56,8 @@ void placement_update(struct placement *placement, struct placement_slot *slot, 
 /* The calling thread stops searching: removes its record. */
 void placement_end(struct placement *placement, struct placement_slot *slot);
 
-/* Of a thread that placement_create_thread made; the caller keeps it until it has joined `thread`.
- */
+/* State of a thread that placement_create_thread made. The caller keeps it until it has joined
+ * `thread`. */
 struct placement_thread {
     pthread_t thread;
     /* fixed */
@@ -67,8 +67,8 @@ struct placement_thread {
     bool is_confined; /* set while all CPUs but the creator's are allowed, until `run` is called */
 };
 
-/* pthread_create for a creator that goes on working: the thread begins on another CPU. On its
- * creator's CPU it would wait for the end of the creator's time slice, some ms, before it could
+/* pthread_create for a creator that goes on working, or waits: the thread begins on another CPU. On
+ * its creator's CPU it would wait for the end of the creator's time slice, some ms, before it could
  * record or change its CPU. `nth` counts the creator's threads from 1; a thread for which no
  * further CPU is left begins anywhere. The creator calls placement_begin first, so that no thread
  * moves to its CPU. False: no thread was created. */

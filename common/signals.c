@@ -6,6 +6,11 @@
 static atomic_bool *_Atomic end; /* flag of signals_end_by */
 static atomic_bool has_come; /* set by its first signal: the program may set the flag itself */
 
+static void on_default(int number)
+{
+    _exit(128 + number);
+}
+
 static void on_hangup(int number)
 {
     (void)signal(number, SIG_IGN);
@@ -18,9 +23,27 @@ void signals_catch(void (*handler)(int number))
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     struct sigaction hangup = {.sa_handler = on_hangup}, before;
-    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+    if (sigaction(SIGHUP, NULL, &before) == 0 &&
+        (before.sa_handler == SIG_DFL || before.sa_handler == on_default)) {
         sigaction(SIGHUP, &hangup, NULL);
     }
+}
+
+void signals_default(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
+    const struct sigaction exits = {.sa_handler = on_default};
+    const struct sigaction reaps = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT};
+    struct sigaction before;
+    if (getpid() != 1) {
+        return;
+    }
+    for (unsigned i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+            sigaction(ends[i], &exits, NULL);
+        }
+    }
+    sigaction(SIGCHLD, &reaps, NULL);
 }
 
 static void on_end(int number)

@@ -9,6 +9,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* Lets signals end this program as they end any other. Process 1 of a container has no default
+ * actions: it gets handlers that exit with 128 + the signal's number, and the kernel reaps the
+ * orphans that it adopts, and every child: a program that waits for children of its own first sets
+ * the default action of SIGCHLD again. Call it first of all, and again where a library has removed
+ * its handlers. Elsewhere it changes nothing. */
+void signals_default(void);
+
 /* Calls `handler` for SIGINT and SIGTERM, and at the first SIGHUP, of a terminal that closes, as if
  * it were SIGTERM (not where nohup has it ignored); a second SIGHUP, of the shell there, is none. A
  * blocking call that they interrupt returns EINTR. */

@@ -1,18 +1,36 @@
 #!/usr/bin/env bash
 # deps.sh: installs what is missing, and only that, with apt-get.
 #
-#   deps.sh [--optional | --missing] PACKAGE[|PACKAGE]=PROBE...
+#   deps.sh [--optional | --missing | --list] SET|PACKAGE[|PACKAGE]=PROBE...
 #
-# PROBE tells whether it is installed: `name.h` a header the compiler finds, `name.so.N` a library that
+# SET is one of the lists below: what compiling, building, testing and so on need. PROBE tells whether it is installed: `name.h` a header the compiler finds, `name.so.N` a library that
 # is loaded, `py:name` a module of $PYTHON, `libfuzzer` clang's runtime for it, `/path` a file, else a command. Of PACKAGE|PACKAGE the first that the
 # distribution has is taken (names differ between releases). --missing installs nothing and prints
-# what is missing. With --optional a failed installation is no failure: the tests that need the tool
+# what is missing, --list prints PACKAGE=PROBE of the sets. With --optional a failed installation is no failure: the tests that need the tool
 # are skipped.
 set -u
 export DEBIAN_FRONTEND=noninteractive
 CC=${CC:-gcc}
 PYTHON=${PYTHON:-/usr/bin/python3}
 PATH=$PATH:/usr/games:/usr/sbin:/sbin # where Debian puts engines and `ip`
+
+compile=(gcc=gcc libc6-dev=stdio.h libzmq3-dev=zmq.h "libmsgpack-c-dev|libmsgpack-dev=msgpack.h" libuv1-dev=uv.h
+    libsodium-dev=sodium.h libmicrohttpd-dev=microhttpd.h zlib1g-dev=zlib.h)
+make=(make=make pkg-config=pkg-config)
+build=("${compile[@]}" "${make[@]}" libcmocka-dev=cmocka.h python3="$PYTHON" python3-zmq=py:zmq python3-msgpack=py:msgpack)
+redis=(libhiredis-dev=hiredis/hiredis.h libssl-dev=openssl/ssl.h) # without them there is no Redis as the table
+test=(g++=g++ "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind iproute2=ip
+    gnuplot-nox=gnuplot redis-server=redis-server python3-cffi=py:cffi python3-dev=python3-config
+    python3-venv=py:ensurepip python3-setuptools=py:setuptools python3-wheel=py:wheel mypy=mypy man-db=man
+    bash-completion=/usr/share/bash-completion/bash_completion systemd=systemd-analyze lintian=lintian
+    prometheus=promtool kubernetes-client=kubectl python3-yaml=py:yaml libfathom1=libfathom.so.1
+    slurmctld=slurmctld slurmd=slurmd slurm-client=sbatch munge=munged
+    chromium=chromium chromium-driver=chromedriver python3-selenium=py:selenium openssh-server=sshd)
+deb=(debhelper=dh dpkg-dev=dpkg-buildpackage "${redis[@]}") # a package is always with Redis
+fuzz=(clang=clang "libclang-rt-14-dev|libclang-rt-dev=libfuzzer")
+bench=(stockfish=stockfish redis-server=redis-server memcached=memcached)
+match=(glaurung=/usr/games/glaurung toga2=/usr/games/toga2 gnuchess=/usr/games/gnuchess grhino=/usr/games/gtp-rhino
+    python3-venv=py:ensurepip)
 
 is_here()
 {
@@ -59,14 +77,32 @@ apt()
 
 mode=install
 case ${1:-} in
---optional | --missing)
+--optional | --missing | --list)
     mode=${1#--}
     shift
     ;;
 esac
 
+rows=()
+for name in "$@"; do
+    case $name in
+    *=*) rows+=("$name") ;;
+    compile | make | build | redis | test | deb | fuzz | bench | match)
+        declare -n set=$name
+        rows+=("${set[@]}")
+        ;;
+    *)
+        echo "deps: no set '$name'" >&2
+        exit 2
+        ;;
+    esac
+done
+if [ $mode = list ]; then
+    printf '%s\n' "${rows[@]}"
+    exit 0
+fi
 wanted=() probes=()
-for row in "$@"; do
+for row in "${rows[@]}"; do
     if ! is_here "${row#*=}"; then
         wanted+=("${row%%=*}")
         probes+=("${row#*=}")

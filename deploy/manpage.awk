@@ -38,10 +38,16 @@ function usage(what,    line)
 }
 
 # The rest of `what --help`. An option or a command is two blanks from what is said of it, or that is in the next line.
-function rest(what,    line, at, is_new)
+# Examples come last, each with its prompt, and are not filled.
+function rest(what,    line, at, is_new, is_filled)
 {
+    is_filled = 1
     while (((what " --help") | getline line) > 0) {
-        if (line ~ /^  (-.,|   ) --/ || line ~ /^  [a-z]/) {
+        if (line == "Examples:") {
+            is_filled = 0
+            print ".PP\nExamples:\n.RS\n.nf"
+            continue
+        } else if (line ~ /^  (-.,|   ) --/ || line ~ /^  [a-z]/) {
             sub(/^ +/, "", line)
             at = match(line, line ~ /^-/ ? "  +" : " +") ? RSTART : length(line) + 1
             print ".TP\n" names(substr(line, 1, at - 1))
@@ -54,6 +60,8 @@ function rest(what,    line, at, is_new)
         if (line != "")
             print roff(line)
     }
+    if (!is_filled)
+        print ".fi\n.RE"
     close(what " --help")
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What the programs are made of and need, as a CycloneDX list: sbom.py --version V --commit C --time T PACKAGE=PROBE...
 
-The packages are those of the Makefile's DEPS lists (deps.sh says how they are written), with the versions that this
+The packages are rows of deploy/deps.sh, with the versions that this
 machine has, for purl's sake as packages of Debian. Nothing else of the machine is in it: the same sources, packages and
 time make the same bytes. A package that is not installed here is listed without a version.
 """

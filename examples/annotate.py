@@ -94,6 +94,8 @@ def positions_of(game: chess.pgn.Game) -> List[str]:
 def score_of(board: chess.Board, found: Optional[abdada.Progress]) -> Optional[chess.engine.PovScore]:
     if board.is_checkmate() or board.is_stalemate():
         score: chess.engine.Score = chess.engine.Mate(0) if board.is_checkmate() else chess.engine.Cp(0)
+    elif board.is_repetition(3):  # which the workers cannot see: a job is a position without its game
+        score = chess.engine.Cp(0)
     elif found is None:
         return None
     else:

@@ -30,7 +30,7 @@ static inline void proto_sip_rounds(uint64_t v[4], unsigned rounds)
     }
 }
 
-/* Of a message of eight bytes. The low byte of each number is the first. */
+/* Hashes a message of eight bytes. The low byte of each number is the first. */
 static inline uint64_t proto_siphash(uint64_t key_0, uint64_t key_1, uint64_t message)
 {
     const uint64_t words[] = {message, UINT64_C(8) << 56 /* its length */};

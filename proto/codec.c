@@ -4,178 +4,147 @@
 #include <msgpack.h>
 #include <string.h>
 
+enum { FIELDS_MAX = 64 /* of a message or operation, whoever sends it */ };
+
+#define APART __attribute__((noinline)) /* else loops over lists have too few registers */
+
 /* ---- reading ---- */
 
 struct reader {
     const uint8_t *at, *end;
     struct proto_decoder *decoder; /* room for lists */
-    uint32_t version; /* of the message */
 };
 
-static bool read_byte(struct reader *r, uint8_t *out)
-{
-    if (r->at >= r->end) {
-        return false;
-    }
-    *out = *r->at++;
-    return true;
-}
+/* How a value begins: a number, or how long what follows is. */
+struct head {
+    enum { NUMBER, SIGNED, TEXT, BIN, ARRAY } kind;
+    uint64_t value; /* bytes of a TEXT or BIN, elements of an ARRAY; of SIGNED: an int64_t */
+};
 
-static bool read_big_endian(struct reader *r, unsigned bytes, uint64_t *out)
+/* Reads what a tag from c0 on begins: a length, or a number of its own bytes. */
+static bool read_long_head(struct reader *r, uint8_t tag, struct head *out)
 {
-    if ((size_t)(r->end - r->at) < bytes) {
+    static const struct {
+        uint8_t kind, bytes; /* bytes: of the number behind the tag */
+    } form[] = {[0x04] = {BIN, 1}, {BIN, 2},    {BIN, 4},    [0x0c] = {NUMBER, 1},
+                {NUMBER, 2},       {NUMBER, 4}, {NUMBER, 8}, [0x10] = {SIGNED, 1},
+                {SIGNED, 2},       {SIGNED, 4}, {SIGNED, 8}, [0x19] = {TEXT, 1},
+                {TEXT, 2},         {TEXT, 4},   {ARRAY, 2},  {ARRAY, 4}};
+    const unsigned at = tag - 0xc0u;
+    const unsigned bytes = at < sizeof form / sizeof *form ? form[at].bytes : 0;
+    if (bytes == 0 || (size_t)(r->end - r->at) < bytes) {
         return false;
     }
     uint64_t value = 0;
     for (unsigned i = 0; i < bytes; i++) {
-        value = value << 8 | r->at[i];
+        value = value << 8 | *r->at++;
     }
-    r->at += bytes;
-    *out = value;
+    if (form[at].kind == SIGNED) {
+        value = (uint64_t)((int64_t)(value << (64 - 8 * bytes)) >> (64 - 8 * bytes));
+    }
+    *out = (struct head){form[at].kind, value};
     return true;
 }
 
-static bool read_unsigned(struct reader *r, uint64_t max, uint64_t *out)
+/* False: nothing of these is there. */
+static inline bool read_head(struct reader *r, struct head *out)
 {
-    uint8_t tag;
-    if (!read_byte(r, &tag)) {
+    if (r->at >= r->end) {
         return false;
     }
+    const uint8_t tag = *r->at++;
     if (tag <= 0x7f) {
-        *out = tag;
-    } else if (tag < 0xcc || tag > 0xcf || !read_big_endian(r, 1u << (tag - 0xcc), out)) {
-        return false;
+        *out = (struct head){NUMBER, tag};
+    } else if (tag >= 0xe0) {
+        *out = (struct head){SIGNED, (uint64_t)(int8_t)tag};
+    } else if (tag >= 0x90 && tag <= 0x9f) {
+        *out = (struct head){ARRAY, tag & 0x0f};
+    } else if (tag >= 0xa0 && tag <= 0xbf) {
+        *out = (struct head){TEXT, tag & 0x1f};
+    } else {
+        return read_long_head(r, tag, out);
     }
-    return *out <= max;
+    return true;
+}
+
+/* Reads a number of at most `max`, or how long something is that is here as a whole: every element
+ * of an array takes a byte at least, and a count beyond the bytes left is a lie. */
+static inline __attribute__((always_inline)) bool read_as(struct reader *r, unsigned kind,
+                                                          uint64_t max, uint64_t *out)
+{
+    struct head head;
+    bool ok = read_head(r, &head) && head.kind == kind && head.value <= max &&
+              (kind == NUMBER || head.value <= (uint64_t)(r->end - r->at));
+    *out = ok ? head.value : 0;
+    return ok;
 }
 
 static bool read_i16(struct reader *r, int16_t *out)
 {
-    uint64_t raw;
-    if (r->at >= r->end) {
+    struct head head;
+    if (!read_head(r, &head) || head.kind > SIGNED ||
+        (head.kind == NUMBER && head.value > INT16_MAX)) {
         return false;
     }
-    uint8_t tag = *r->at;
-    if (tag <= 0x7f || (tag >= 0xcc && tag <= 0xcf)) {
-        if (!read_unsigned(r, INT16_MAX, &raw)) {
-            return false;
-        }
-        *out = (int16_t)raw;
-        return true;
-    }
-    r->at++;
-    if (tag >= 0xe0) {
-        *out = (int8_t)tag;
-        return true;
-    }
-    if (tag < 0xd0 || tag > 0xd3 || !read_big_endian(r, 1u << (tag - 0xd0), &raw)) {
-        return false;
-    }
-    unsigned shift = 64 - (8u << (tag - 0xd0));
-    int64_t value = (int64_t)(raw << shift) >> shift;
-    if (value < INT16_MIN || value > INT16_MAX) {
-        return false;
-    }
+    const int64_t value = (int64_t)head.value;
     *out = (int16_t)value;
-    return true;
+    return value >= INT16_MIN && value <= INT16_MAX;
 }
 
 #define READ_UNSIGNED(type, ctype, max)                   \
     static bool read_##type(struct reader *r, ctype *out) \
     {                                                     \
-        uint64_t value = 0;                               \
-        if (!read_unsigned(r, max, &value)) {             \
-            return false;                                 \
-        }                                                 \
+        uint64_t value;                                   \
+        bool ok = read_as(r, NUMBER, max, &value);        \
         *out = (ctype)value;                              \
-        return true;                                      \
+        return ok;                                        \
     }
 READ_UNSIGNED(u8, uint8_t, UINT8_MAX)
 READ_UNSIGNED(u16, uint16_t, UINT16_MAX)
 READ_UNSIGNED(u32, uint32_t, UINT32_MAX)
 READ_UNSIGNED(u64, uint64_t, UINT64_MAX)
 
-static bool read_text(struct reader *r, struct proto_text *out)
+#define READ_TEXT(name, kind, max)                                           \
+    static bool read_##name(struct reader *r, struct proto_##name *out)      \
+    {                                                                        \
+        uint64_t length;                                                     \
+        bool ok = read_as(r, kind, max, &length);                            \
+        *out = (struct proto_##name){(const void *)r->at, (uint32_t)length}; \
+        r->at += length;                                                     \
+        return ok;                                                           \
+    }
+READ_TEXT(text, TEXT, PROTO_TEXT_MAX)
+READ_TEXT(bytes, BIN, PROTO_BODY_MAX)
+
+static APART bool read_count(struct reader *r, uint64_t *count)
 {
-    uint8_t tag;
-    uint64_t length;
-    if (!read_byte(r, &tag)) {
-        return false;
+    return read_as(r, ARRAY, PROTO_BATCH_MAX, count);
+}
+
+/* Passes over so many values that are known to a later program alone, of the types that occur. */
+static bool skip(struct reader *r, uint64_t values)
+{
+    for (; values > 0; values--) {
+        struct head head;
+        if (!read_head(r, &head)) {
+            return false;
+        }
+        bool has_bytes = head.kind == TEXT || head.kind == BIN;
+        if (has_bytes && head.value > (size_t)(r->end - r->at)) {
+            return false;
+        }
+        r->at += has_bytes ? head.value : 0;
+        values += head.kind == ARRAY ? head.value : 0;
     }
-    if ((tag & 0xe0) == 0xa0) {
-        length = tag & 0x1f;
-    } else if (tag < 0xd9 || tag > 0xdb || !read_big_endian(r, 1u << (tag - 0xd9), &length)) {
-        return false;
-    }
-    if (length > PROTO_TEXT_MAX || length > (size_t)(r->end - r->at)) {
-        return false;
-    }
-    out->at = (const char *)r->at;
-    out->length = (uint32_t)length;
-    r->at += length;
     return true;
 }
 
-static bool read_bin(struct reader *r, uint64_t max, uint64_t *length)
-{
-    uint8_t tag;
-    return read_byte(r, &tag) && tag >= 0xc4 && tag <= 0xc6 &&
-           read_big_endian(r, 1u << (tag - 0xc4), length) && *length <= max &&
-           *length <= (size_t)(r->end - r->at);
-}
-
-static bool read_bytes(struct reader *r, struct proto_bytes *out)
-{
-    uint64_t length;
-    if (!read_bin(r, PROTO_BODY_MAX, &length)) {
-        return false;
-    }
-    *out = (struct proto_bytes){r->at, (uint32_t)length};
-    r->at += length;
-    return true;
-}
-
-static bool read_array(struct reader *r, uint64_t max, uint64_t *count)
-{
-    uint8_t tag;
-    if (!read_byte(r, &tag)) {
-        return false;
-    }
-    if ((tag & 0xf0) == 0x90) {
-        *count = tag & 0x0f;
-    } else if (tag < 0xdc || tag > 0xdd || !read_big_endian(r, 2u << (tag - 0xdc), count)) {
-        return false;
-    }
-    /* Every element takes a byte at least: a count beyond the bytes left is a lie. */
-    return *count <= max && *count <= (uint64_t)(r->end - r->at);
-}
-
-/* How many fields there are in the newest version, in all versions, and in one of them. */
+/* How many fields are known here. */
 #define F(type, name) +1
-#define NEW_IN(first, fields) fields
 #define OP(list, element, fields) enum { FIELDS_OF_##list = 0 fields };
 #define MSG(NAME, name, id, fields) enum { FIELDS_OF_##NAME = 0 fields };
 PROTO_OPS(OP)
 PROTO_MESSAGES(MSG)
-#undef NEW_IN
-#undef OP
-#undef MSG
-#define NEW_IN(first, fields)
-#define OP(list, element, fields) enum { FIXED_FIELDS_OF_##list = 0 fields };
-PROTO_OPS(OP)
-#undef NEW_IN
-#undef OP
-#define NEW_IN(first, fields) +(version < (first) ? 0 : 0 fields)
-#define OP(list, element, fields)                            \
-    static inline uint32_t count_of_##list(uint32_t version) \
-    {                                                        \
-        (void)version;                                       \
-        return 0 fields;                                     \
-    }
-#define MSG(NAME, name, id, fields) OP(NAME, , fields)
-PROTO_OPS(OP)
-PROTO_MESSAGES(MSG)
-#undef NEW_IN
 #undef OP
 #undef MSG
 #undef F
@@ -229,13 +198,11 @@ static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigne
 }
 
 /* These types are in rare lists alone, which are read by the slow way, as are operations with a
- * longer head, or of fields that some versions have not. */
-#define HAS_SHORT_HEAD(list) \
-    ((int)FIELDS_OF_##list <= 15 && (int)FIELDS_OF_##list == (int)FIXED_FIELDS_OF_##list)
+ * longer head, or of another number of fields than is known here. */
+#define HAS_SHORT_HEAD(list) ((int)FIELDS_OF_##list <= 15)
 #define quick_u32(at, out, bad) (*(out) = 0, *(bad) = 1, (at))
 #define quick_text(at, out, bad) (*(out) = (struct proto_text){0}, *(bad) = 1, (at))
 
-#define NEW_IN(first, fields) fields
 #define F(type, name)                        \
     {                                        \
         PROTO_C_##type value;                \
@@ -243,152 +210,148 @@ static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigne
         out->name = value;                   \
     }
 #define OP(list, element, fields)                                                     \
-    static inline bool read_quickly_##list(struct reader *r, element *out)            \
+    enum { ROOM_FOR_##list = 1 + IN_BYTES * FIELDS_OF_##list };                       \
+    static inline const uint8_t *quick_one_of_##list(const uint8_t *at, element *out) \
     {                                                                                 \
-        const uint8_t *at = r->at;                                                    \
-        unsigned bad = 0;                                                             \
-        if (!HAS_SHORT_HEAD(list) || r->end - at < 1 + IN_BYTES * FIELDS_OF_##list || \
-            *at++ != (0x90 | FIELDS_OF_##list)) {                                     \
-            return false;                                                             \
-        }                                                                             \
+        unsigned bad = *at++ != (0x90 | FIELDS_OF_##list);                            \
         fields;                                                                       \
-        r->at = bad ? r->at : at;                                                     \
-        return !bad;                                                                  \
+        return bad || !HAS_SHORT_HEAD(list) ? NULL : at;                              \
     }
 PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef NEW_IN
 
-/* The verdict is an enum in memory and a small number on the wire. */
-#define NEW_IN(first, fields)    \
-    if (r->version >= (first)) { \
-        fields                   \
+/* Where an operation is: in the message, or, of the last, in a copy with room behind it. */
+static inline const uint8_t *padded(const struct reader *r, uint8_t *last, size_t room)
+{
+    const size_t left = (size_t)(r->end - r->at);
+    if (__builtin_expect(left >= room, 1)) {
+        return r->at;
     }
+    memset(last, 0, room);
+    memcpy(last, r->at, left);
+    return last;
+}
+
+/* Fields that are missing stay zero. The verdict is an enum in memory and a small number on the
+ * wire. */
 #define F(type, name)                  \
-    {                                  \
+    if (left > 0) {                    \
         PROTO_C_##type value;          \
         if (!read_##type(r, &value)) { \
             return false;              \
         }                              \
         out->name = value;             \
+        left--;                        \
     }
-#define OP(list, element, fields)                                                    \
-    static bool read_one_of_##list(struct reader *r, element *out)                   \
-    {                                                                                \
-        uint64_t count = 0;                                                          \
-        uint32_t wanted = count_of_##list(r->version);                               \
-        if (!read_array(r, wanted, &count) || count != wanted) {                     \
-            return false;                                                            \
-        }                                                                            \
-        if (wanted != FIELDS_OF_##list) {                                            \
-            memset(out, 0, sizeof *out);                                             \
-        }                                                                            \
-        fields return true;                                                          \
-    }                                                                                \
-    static bool read_##list(struct reader *r, struct proto_##list *out)              \
-    {                                                                                \
-        element *at = r->decoder->list;                                              \
-        uint64_t count = 0;                                                          \
-        if (!read_array(r, PROTO_BATCH_MAX, &count)) {                               \
-            return false;                                                            \
-        }                                                                            \
-        *out = (struct proto_##list){(uint32_t)count, at};                           \
-        for (uint64_t i = 0; i < count; i++) {                                       \
-            if (!read_quickly_##list(r, &at[i]) && !read_one_of_##list(r, &at[i])) { \
-                return false;                                                        \
-            }                                                                        \
-        }                                                                            \
-        return true;                                                                 \
+#define OP(list, element, fields)                                        \
+    static APART bool read_one_of_##list(struct reader *r, element *out) \
+    {                                                                    \
+        uint64_t left = 0;                                               \
+        memset(out, 0, sizeof *out);                                     \
+        if (!read_as(r, ARRAY, FIELDS_MAX, &left)) {                     \
+            return false;                                                \
+        }                                                                \
+        fields return skip(r, left);                                     \
+    }                                                                    \
+    static bool read_##list(struct reader *r, struct proto_##list *out)  \
+    {                                                                    \
+        element *op = r->decoder->list;                                  \
+        uint64_t count = 0;                                              \
+        if (!read_count(r, &count)) {                                    \
+            return false;                                                \
+        }                                                                \
+        *out = (struct proto_##list){(uint32_t)count, op};               \
+        for (const element *end = op + count; op < end; op++) {          \
+            uint8_t last[ROOM_FOR_##list];                               \
+            const uint8_t *from = padded(r, last, sizeof last);          \
+            const uint8_t *at = quick_one_of_##list(from, op);           \
+            if (at != NULL && from != last) {                            \
+                r->at = at;                                              \
+            } else if (at != NULL && at - last <= r->end - r->at) {      \
+                r->at += at - last;                                      \
+            } else if (!read_one_of_##list(r, op)) {                     \
+                return false;                                            \
+            }                                                            \
+        }                                                                \
+        return true;                                                     \
     }
 PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef NEW_IN
+
+/* A result in SHARE; numbers begin with the low byte. */
+struct packed_result {
+    uint64_t key;
+    uint16_t score, move;
+    uint8_t depth_and_bound; /* the depth times four */
+} __attribute__((packed));
+_Static_assert(sizeof(struct packed_result) == PROTO_RESULT_BYTES,
+               "as PROTOCOL.md section 2 has it");
 
 static bool read_results(struct reader *r, struct proto_stores *out)
 {
     uint64_t length;
-    if (!read_bin(r, PROTO_RESULT_BYTES * PROTO_BATCH_MAX, &length) ||
+    if (!read_as(r, BIN, PROTO_RESULT_BYTES * PROTO_BATCH_MAX, &length) ||
         length % PROTO_RESULT_BYTES != 0) {
         return false;
     }
     struct tt_store *at = r->decoder->stores;
-    *out = (struct proto_stores){(uint32_t)(length / PROTO_RESULT_BYTES), at};
+    *out = (struct proto_stores){(uint32_t)length / PROTO_RESULT_BYTES, at};
     for (uint32_t i = 0; i < out->count; i++, r->at += PROTO_RESULT_BYTES) {
-        uint64_t key;
-        uint16_t score, move;
-        memcpy(&key, r->at, sizeof key);
-        memcpy(&score, r->at + 8, sizeof score);
-        memcpy(&move, r->at + 10, sizeof move);
+        struct packed_result in;
+        memcpy(&in, r->at, sizeof in);
         at[i] = (struct tt_store){
-            .key = le64toh(key),
-            .score = (int16_t)le16toh(score),
-            .move = le16toh(move),
-            .depth = r->at[12] >> 2,
-            .bound = r->at[12] & 3,
+            .key = le64toh(in.key),
+            .score = (int16_t)le16toh(in.score),
+            .move = le16toh(in.move),
+            .depth = in.depth_and_bound >> 2,
+            .bound = in.depth_and_bound & 3,
         };
     }
     return true;
 }
 
-/* What may be read whatever its version: a HELLO, whose first fields stay what they are, so that
- * the other side learns which versions are spoken; an ERROR, which may say that there is none in
- * common.
- */
-static bool is_read_of_any(uint32_t version, uint64_t type)
-{
-    return type == PROTO_ERROR || (type == PROTO_HELLO && version > PROTO_VERSION);
-}
-
+/* A HELLO of a later version is read as far as it is known, so that both sides learn which versions
+ * the other speaks; an ERROR of any, which may say that there is none in common. */
 enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_t length,
                       struct proto_message *out)
 {
-    struct reader r = {bytes, bytes + length, decoder, PROTO_VERSION};
-    struct proto_message message;
-    uint64_t count = 0, version = 0, type = 0;
-    bool ok = false;
+    struct reader r = {bytes, bytes + length, decoder};
+    uint64_t left = 0, version = 0, type = 0;
 
-    if (length > PROTO_MESSAGE_MAX || !read_array(&r, 64, &count) || count < 2 ||
-        !read_unsigned(&r, UINT32_MAX, &version)) {
+    if (length > PROTO_MESSAGE_MAX || !read_as(&r, ARRAY, FIELDS_MAX, &left) || left < 2 ||
+        !read_as(&r, NUMBER, UINT32_MAX, &version)) {
         return ERR_PROTO;
     }
-    bool is_spoken = version >= PROTO_LOWEST && version <= PROTO_VERSION;
-    bool has_type = read_unsigned(&r, UINT32_MAX, &type);
-    if (!is_spoken && !(has_type && is_read_of_any((uint32_t)version, type))) {
+    bool is_ours = version == PROTO_VERSION, has_type = read_as(&r, NUMBER, UINT32_MAX, &type);
+    if (!is_ours && type != PROTO_ERROR && (type != PROTO_HELLO || version < PROTO_VERSION)) {
         out->version = (uint32_t)version;
         return ERR_VERSION;
     }
     if (!has_type) {
         return ERR_PROTO;
     }
-    r.version = is_spoken ? (uint32_t)version : PROTO_VERSION;
+    left -= 2;
     switch (type) {
-#define F(type, name) &&read_##type(&r, &m->name)
-#define NEW_IN(first, fields) &&(r.version < (first) || (true fields))
-#define MSG(NAME, name, id, fields)                                  \
-    case id: {                                                       \
-        struct proto_##name *m = &message.name;                      \
-        uint32_t wanted = 2 + count_of_##NAME(r.version);            \
-        if (wanted != 2 + FIELDS_OF_##NAME) {                        \
-            memset(m, 0, sizeof *m);                                 \
-        }                                                            \
-        ok = (is_spoken ? count == wanted : count >= wanted) fields; \
-        break;                                                       \
+#define F(type, name) &&(left == 0 || (left--, read_##type(&r, &m.name)))
+#define MSG(NAME, name, id, fields)                                              \
+    case id: {                                                                   \
+        struct proto_##name m = {0};                                             \
+        if (!(true fields) || (is_ours && !(skip(&r, left) && r.at == r.end))) { \
+            return ERR_PROTO;                                                    \
+        }                                                                        \
+        out->name = m;                                                           \
+        break;                                                                   \
     }
         PROTO_MESSAGES(MSG)
 #undef MSG
-#undef NEW_IN
 #undef F
     default:
         return ERR_TYPE;
     }
-    if (!ok || (is_spoken && r.at != r.end)) {
-        return ERR_PROTO;
-    }
-    message.type = (enum proto_type)type;
-    message.version = (uint32_t)version;
-    *out = message;
+    out->type = (enum proto_type)type;
+    out->version = (uint32_t)version;
     return ERR_OK;
 }
 
@@ -396,37 +359,43 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
 
 struct writer {
     uint8_t *at, *end;
-    uint32_t version; /* of the message */
 };
 
-static int writer_append(void *context, const char *bytes, size_t length)
+/* False: there is no room. */
+static inline bool append(struct writer *w, const void *bytes, size_t length)
 {
-    struct writer *w = context;
-    if ((size_t)(w->end - w->at) < length) {
-        w->end = w->at; /* full: a shorter piece must not follow the one that is left out */
-        return -1;
+    bool fits = (size_t)(w->end - w->at) >= length;
+    if (fits && length > 0) { /* an empty text may be nowhere */
+        memcpy(w->at, bytes, length);
+        w->at += length;
     }
-    memcpy(w->at, bytes, length);
-    w->at += length;
-    return 0;
+    return fits;
 }
 
-#define write_u8(p, value) (msgpack_pack_uint8(p, (uint8_t)(value)) == 0)
-#define write_u16(p, value) (msgpack_pack_uint16(p, value) == 0)
-#define write_u32(p, value) (msgpack_pack_uint32(p, value) == 0)
-#define write_u64(p, value) (msgpack_pack_uint64(p, value) == 0)
-#define write_i16(p, value) (msgpack_pack_int16(p, value) == 0)
+/* msgpack-c's template makes its functions for this writer, as pack_uint8() and so on: with those
+ * of a msgpack_packer each number would be appended by a call through a pointer. */
+#define msgpack_pack_inline_func(name) static inline bool pack##name
+#define msgpack_pack_user struct writer *
+#define msgpack_pack_append_buffer(w, bytes, length) return append(w, bytes, length)
+#define msgpack_pack_ext pack_ext
+#include <msgpack/pack_template.h>
 
-static bool write_text(msgpack_packer *p, struct proto_text value)
+#define write_u8(w, value) pack_uint8(w, (uint8_t)(value))
+#define write_u16 pack_uint16
+#define write_u32 pack_uint32
+#define write_u64 pack_uint64
+#define write_i16 pack_int16
+
+static bool write_text(struct writer *w, struct proto_text value)
 {
-    return value.length <= PROTO_TEXT_MAX && msgpack_pack_str(p, value.length) == 0 &&
-           (value.length == 0 || msgpack_pack_str_body(p, value.at, value.length) == 0);
+    return value.length <= PROTO_TEXT_MAX && pack_str(w, value.length) &&
+           append(w, value.at, value.length);
 }
 
-static bool write_bytes(msgpack_packer *p, struct proto_bytes value)
+static bool write_bytes(struct writer *w, struct proto_bytes value)
 {
-    return value.length <= PROTO_BODY_MAX && msgpack_pack_bin(p, value.length) == 0 &&
-           (value.length == 0 || msgpack_pack_bin_body(p, value.at, value.length) == 0);
+    return value.length <= PROTO_BODY_MAX && pack_bin(w, value.length) &&
+           append(w, value.at, value.length);
 }
 
 /* ---- writing, the usual case: as reading, where there is room for the longest ---- */
@@ -463,104 +432,85 @@ static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
 #define put_u32(at, value) ((void)(value), NULL)
 #define put_text(at, value) ((void)(value), NULL)
 
-#define NEW_IN(first, fields) fields
 #define F(type, name) at = at == NULL ? NULL : put_##type(at, op->name);
-#define OP(list, element, fields)                                                     \
-    static inline bool write_quickly_##list(struct writer *w, const element *op)      \
-    {                                                                                 \
-        uint8_t *at = w->at;                                                          \
-        if (!HAS_SHORT_HEAD(list) || w->end - at < 1 + IN_BYTES * FIELDS_OF_##list) { \
-            return false;                                                             \
-        }                                                                             \
-        *at++ = 0x90 | FIELDS_OF_##list;                                              \
-        fields;                                                                       \
-        w->at = at == NULL ? w->at : at;                                              \
-        return at != NULL;                                                            \
+#define OP(list, element, fields)                                      \
+    static inline uint8_t *put_one_of_##list(uint8_t *at, element one) \
+    {                                                                  \
+        const element *op = &one;                                      \
+        *at++ = 0x90 | FIELDS_OF_##list;                               \
+        fields return HAS_SHORT_HEAD(list) ? at : NULL;                \
     }
 PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef NEW_IN
 
-#define F(type, name) &&write_##type(p, list.at[i].name)
-#define NEW_IN(first, fields) &&(version < (first) || (true fields))
-#define OP(name, element, fields)                                                          \
-    static bool write_##name(msgpack_packer *p, struct proto_##name list)                  \
-    {                                                                                      \
-        const uint32_t version = ((const struct writer *)p->data)->version;                \
-        bool ok = list.count <= PROTO_BATCH_MAX && msgpack_pack_array(p, list.count) == 0; \
-        for (uint32_t i = 0; ok && i < list.count; i++) {                                  \
-            ok = write_quickly_##name(p->data, &list.at[i]) ||                             \
-                 (msgpack_pack_array(p, count_of_##name(version)) == 0 fields);            \
-        }                                                                                  \
-        return ok;                                                                         \
+#define F(type, name) &&write_##type(w, op->name)
+#define OP(name, element, fields)                                                               \
+    static APART bool write_one_of_##name(struct writer *w, const element *op)                  \
+    {                                                                                           \
+        return pack_array(w, FIELDS_OF_##name) fields;                                          \
+    }                                                                                           \
+    static APART bool write_##name(struct writer *w, struct proto_##name list)                  \
+    {                                                                                           \
+        if (list.count > PROTO_BATCH_MAX || !pack_array(w, list.count)) {                       \
+            return false;                                                                       \
+        }                                                                                       \
+        for (uint32_t i = 0; i < list.count; i++) {                                             \
+            uint8_t *at =                                                                       \
+                w->end - w->at < ROOM_FOR_##name ? NULL : put_one_of_##name(w->at, list.at[i]); \
+            if (at != NULL) {                                                                   \
+                w->at = at;                                                                     \
+            } else if (!write_one_of_##name(w, &list.at[i])) {                                  \
+                return false;                                                                   \
+            }                                                                                   \
+        }                                                                                       \
+        return true;                                                                            \
     }
 PROTO_OPS(OP)
 #undef OP
-#undef NEW_IN
 #undef F
 
-static bool write_results(msgpack_packer *p, struct proto_stores list)
+static bool write_results(struct writer *w, struct proto_stores list)
 {
-    bool ok = list.count <= PROTO_BATCH_MAX &&
-              msgpack_pack_bin(p, (size_t)PROTO_RESULT_BYTES * list.count) == 0;
+    bool ok = list.count <= PROTO_BATCH_MAX && pack_bin(w, (size_t)PROTO_RESULT_BYTES * list.count);
     for (uint32_t i = 0; ok && i < list.count; i++) {
         const struct tt_store *s = &list.at[i];
-        uint8_t bytes[PROTO_RESULT_BYTES];
-        uint64_t key = htole64(s->key);
-        uint16_t score = htole16((uint16_t)s->score), move = htole16(s->move);
-        memcpy(bytes, &key, sizeof key);
-        memcpy(bytes + 8, &score, sizeof score);
-        memcpy(bytes + 10, &move, sizeof move);
-        bytes[12] = (uint8_t)(s->depth << 2 | (s->bound & 3));
-        ok = s->depth <= PROTO_RESULT_DEPTH_MAX &&
-             writer_append(p->data, (const char *)bytes, sizeof bytes) == 0;
+        const struct packed_result out = {htole64(s->key), htole16((uint16_t)s->score),
+                                          htole16(s->move),
+                                          (uint8_t)(s->depth << 2 | (s->bound & 3))};
+        ok = s->depth <= PROTO_RESULT_DEPTH_MAX && append(w, &out, sizeof out);
     }
     return ok;
 }
 
-size_t proto_encode_as(uint32_t version, const struct proto_message *message, uint8_t *bytes,
-                       size_t capacity)
+size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity)
 {
     size_t room = capacity < PROTO_MESSAGE_MAX ? capacity : PROTO_MESSAGE_MAX;
-    struct writer w = {bytes, bytes + room, version};
-    msgpack_packer packer, *p = &packer;
+    struct writer writer = {bytes, bytes + room}, *w = &writer;
     bool ok = false;
 
-    CHECK_THAT(version >= PROTO_LOWEST && version <= PROTO_VERSION, "codec: a version spoken here");
-    msgpack_packer_init(p, &w, writer_append);
     switch (message->type) {
-#define F(type, field) &&write_##type(p, m->field)
-#define NEW_IN(first, fields) &&(version < (first) || (true fields))
-#define MSG(NAME, name, id, fields)                                                              \
-    case id: {                                                                                   \
-        const struct proto_##name *m = &message->name;                                           \
-        ok = msgpack_pack_array(p, 2 + count_of_##NAME(version)) == 0 && write_u8(p, version) && \
-             write_u8(p, id) fields;                                                             \
-        break;                                                                                   \
+#define F(type, field) &&write_##type(w, m->field)
+#define MSG(NAME, name, id, fields)                                               \
+    case id: {                                                                    \
+        const struct proto_##name *m = &message->name;                            \
+        ok = pack_array(w, 2 + FIELDS_OF_##NAME) && write_u8(w, PROTO_VERSION) && \
+             write_u8(w, id) fields;                                              \
+        break;                                                                    \
     }
         PROTO_MESSAGES(MSG)
 #undef MSG
-#undef NEW_IN
 #undef F
     }
-    return ok ? (size_t)(w.at - bytes) : 0;
+    return ok ? (size_t)(writer.at - bytes) : 0;
 }
 
-size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity)
+bool proto_speaks_ours(const struct proto_message *hello)
 {
-    return proto_encode_as(PROTO_VERSION, message, bytes, capacity);
-}
-
-/* ---- which version ---- */
-
-uint32_t proto_common_version(const struct proto_message *hello, uint32_t lowest, uint32_t highest)
-{
-    bool has_range = hello->version >= PROTO_NEGOTIATES && hello->hello.highest != 0;
-    uint32_t from = has_range ? hello->hello.lowest : hello->version;
-    uint32_t to = has_range ? hello->hello.highest : hello->version;
-    uint32_t common = to < highest ? to : highest;
-    return from <= common && lowest <= common ? common : 0;
+    bool has_range = hello->hello.highest != 0;
+    uint32_t lowest = has_range ? hello->hello.lowest : hello->version;
+    uint32_t highest = has_range ? hello->hello.highest : hello->version;
+    return lowest <= PROTO_VERSION && PROTO_VERSION <= highest;
 }
 
 /* ---- names and texts ---- */
@@ -577,7 +527,7 @@ bool proto_text_copy(struct proto_text text, char *out, size_t size)
         memcpy(out, text.at, n);
     }
     out[n] = '\0';
-    return n == text.length;
+    return strlen(out) == text.length;
 }
 
 void proto_text_printable(struct proto_text text, char *out, size_t size)
@@ -590,7 +540,7 @@ void proto_text_printable(struct proto_text text, char *out, size_t size)
     out[length] = '\0';
 }
 
-static bool are_in_range(const struct proto_stores *list, bool may_be_claims)
+bool proto_results_in_range(const struct proto_stores *list, bool may_be_claims)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct tt_store *r = &list->at[i];
@@ -602,16 +552,6 @@ static bool are_in_range(const struct proto_stores *list, bool may_be_claims)
         }
     }
     return true;
-}
-
-bool proto_results_in_range(const struct proto_stores *list)
-{
-    return are_in_range(list, false);
-}
-
-bool proto_shared_in_range(const struct proto_stores *list)
-{
-    return are_in_range(list, true);
 }
 
 bool proto_entries_in_range(const struct proto_scanneds *list)
@@ -642,14 +582,4 @@ const char *proto_report_fault(const struct proto_job_report *report)
         return "JOB_REPORT: a number of 2^48 or more";
     }
     return report->depth > TT_DEPTH_MAX ? "JOB_REPORT: depth above 250" : NULL;
-}
-
-bool proto_weights_in_range(const struct proto_weights *list)
-{
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (list->at[i].index >= TT_WEIGHTS) {
-            return false;
-        }
-    }
-    return true;
 }

@@ -2,12 +2,14 @@
  *
  * Threads: any, one decoder per thread. Memory: never allocates; a decoded message borrows its
  * texts from the bytes it was decoded from and its lists from the decoder: both must outlive it.
- * Errors: a malformed message is ERR_PROTO, ERR_VERSION or ERR_TYPE and says nothing more, but for
+ * Errors: a malformed message is ERR_PROTO, ERR_VERSION or ERR_TYPE and says nothing more, except
  * the version of one that is ERR_VERSION.
- * Versions: a message is of one of PROTO_LOWEST to PROTO_VERSION, and says of which. Besides, the
- * HELLO of a later version is read as far as it is known here, and an ERROR of any version.
- * Encoding goes through msgpack-c but for small numbers and keys, which lists are full of and which
- * it would append one call each. Decoding is our own bounded reader: every count is checked
+ * Versions: a message is of PROTO_VERSION. Its reader takes the fields that it knows, passes over
+ * those behind them, and takes zero for those that are missing, in operations of lists, too; so a
+ * new field needs no new version. Besides, the HELLO of a later version is read, and an ERROR of
+ * any.
+ * Encoding goes through msgpack-c's template but for the numbers of lists, whose widths it would
+ * tell apart by branches. Decoding is our own bounded reader: every count is checked
  * against the bytes that are left and the list's limit before anything is touched, where
  * msgpack_unpack() would reserve whatever a hostile header claims. */
 #ifndef PROTO_CODEC_H
@@ -24,9 +26,7 @@ enum {
     PROTO_BATCH_MAX = 1024, /* operations in one message */
     PROTO_TEXT_MAX = 1024, /* bytes in one text */
     PROTO_BODY_MAX = 1024, /* bytes in one body (MAIL) */
-    /* bytes of a result in SHARE: key 8, score 2, move 2, and in one byte the depth times four and
-     * the bound; numbers begin with the low byte */
-    PROTO_RESULT_BYTES = 13,
+    PROTO_RESULT_BYTES = 13, /* bytes of a result in SHARE */
     PROTO_RESULT_DEPTH_MAX = 63, /* most depth of a result in SHARE */
     PROTO_LOAD_BUSY = 50, /* load of a relay (SHARE) from which on less is to be sent */
     PROTO_COUNTER_BITS = 48, /* width of a counter in JOB_REPORT */
@@ -97,44 +97,21 @@ struct proto_bytes {
     uint32_t length;
 };
 
-/* Who takes part in a job and may be sent MAIL. */
-struct proto_correspondent {
-    uint64_t alias; /* proto/alias.h */
-};
+#define PROTO_C_u8 uint8_t
+#define PROTO_C_u16 uint16_t
+#define PROTO_C_u32 uint32_t
+#define PROTO_C_u64 uint64_t
+#define PROTO_C_i16 int16_t
+#define PROTO_C_text struct proto_text
+#define PROTO_C_bytes struct proto_bytes
+#define PROTO_C_results PROTO_C_stores /* slots are 0 */
 
-struct proto_figure {
-    struct proto_text name;
-    uint64_t value;
-};
+#define F(type, name) PROTO_C_##type name;
+#define OP(list, element, fields) element{fields};
+PROTO_ROWS(OP)
+#undef OP
+#undef F
 
-/* A session of a shard, for people. */
-struct proto_member_row {
-    uint32_t session, instance_id;
-    uint64_t job; /* searched by this worker; 0: none */
-    uint32_t silent_ms;
-    uint8_t role;
-    struct proto_text name, user;
-    /* totals of its last report on that job; 0: no report */
-    uint64_t nodes, asks, waited_us, talked_us;
-    uint64_t duplicated, abandoned, bytes_sent, bytes_received;
-    struct proto_text release, why; /* why: it refuses the job `refuses` */
-    uint64_t refuses; /* 0: none */
-    uint8_t highest; /* version that it speaks; 0: its shard does not know */
-};
-
-/* An open job of a shard, for people. */
-struct proto_job_row {
-    uint64_t job;
-    uint32_t workers, age_ms;
-    uint8_t depth, reached;
-    struct proto_text owner, game, algorithm, position, user;
-    int16_t score; /* with move and line: found by iteration `reached` */
-    uint16_t move;
-    uint64_t nodes, duplicated, abandoned, bytes; /* totals of all who search the job */
-    struct proto_text line;
-};
-
-#define NEW_IN(version, fields) fields
 #define F(type, name)
 #define OP(list, element, fields) \
     typedef struct proto_##list { \
@@ -144,15 +121,6 @@ struct proto_job_row {
 PROTO_OPS(OP)
 #undef OP
 #undef F
-
-#define PROTO_C_u8 uint8_t
-#define PROTO_C_u16 uint16_t
-#define PROTO_C_u32 uint32_t
-#define PROTO_C_u64 uint64_t
-#define PROTO_C_i16 int16_t
-#define PROTO_C_text struct proto_text
-#define PROTO_C_bytes struct proto_bytes
-#define PROTO_C_results PROTO_C_stores /* slots are 0 */
 
 #define F(type, name) PROTO_C_##type name;
 #define MSG(NAME, name, id, fields) \
@@ -170,7 +138,7 @@ enum proto_type {
 
 struct proto_message {
     enum proto_type type;
-    uint32_t version; /* of a message that was read; of an ERROR perhaps none that is spoken here */
+    uint32_t version; /* of a message that was read: another of a HELLO or ERROR alone */
     union {
 #define MSG(NAME, name, id, fields) struct proto_##name name;
         PROTO_MESSAGES(MSG)
@@ -178,18 +146,15 @@ struct proto_message {
     };
 };
 #undef F
-#undef NEW_IN
 
 /* Room for the one list a message may carry. */
 struct proto_decoder {
     union {
-#define NEW_IN(version, fields)
 #define F(type, name)
 #define OP(list, element, fields) element list[PROTO_BATCH_MAX];
         PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef NEW_IN
     };
 };
 
@@ -197,24 +162,18 @@ struct proto_decoder {
 enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_t length,
                       struct proto_message *out);
 
-/* Writes a message of the newest version; returns its length, or 0 when it does not fit into
- * `capacity`. */
+/* Returns the message's length, or 0 when it does not fit into `capacity`. */
 size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity);
-/* The same of another version, PROTO_LOWEST to PROTO_VERSION, without the fields that are newer. */
-size_t proto_encode_as(uint32_t version, const struct proto_message *message, uint8_t *bytes,
-                       size_t capacity);
 
-/* The highest version that both speak, the sender of this HELLO and a program of `lowest` to
- * `highest`; 0: there is none. */
-uint32_t proto_common_version(const struct proto_message *hello, uint32_t lowest, uint32_t highest);
+/* Whether the sender of this HELLO speaks PROTO_VERSION. */
+bool proto_speaks_ours(const struct proto_message *hello);
 
 /* Borrows a terminated string. */
 struct proto_text proto_text_of(const char *string);
 
-/* Results as others may say them: what is outside must not reach a search. */
-bool proto_results_in_range(const struct proto_stores *list);
-/* The same of a SHARE, where foreign claims are between the results. */
-bool proto_shared_in_range(const struct proto_stores *list);
+/* Results as others may say them: what is outside must not reach a search. In a SHARE there
+ * `may_be_claims` between them. */
+bool proto_results_in_range(const struct proto_stores *list, bool may_be_claims);
 bool proto_entries_in_range(const struct proto_scanneds *list);
 /* NULL: it is; else what is not, for an ERROR. */
 const char *proto_report_fault(const struct proto_job_report *report);
@@ -227,10 +186,8 @@ static inline bool proto_report_is_newer(const struct proto_job_report *report,
     return report->nodes > last->nodes ||
            (report->nodes == last->nodes && last->state == PROTO_JOB_SEARCHING);
 }
-/* Whether every index is below TT_WEIGHTS. */
-bool proto_weights_in_range(const struct proto_weights *list);
-
-/* Copies into `out` (with a zero byte), cut to `size`; returns false when it was cut. */
+/* Copies into `out` (with a zero byte), cut to `size`; returns false when it was cut, or has a zero
+ * byte of its own. */
 bool proto_text_copy(struct proto_text text, char *out, size_t size);
 /* What others wrote, for a person's screen: cut to fit, '?' for all but printable ASCII. */
 void proto_text_printable(struct proto_text text, char *out, size_t size);

@@ -8,17 +8,18 @@
 A crash, a time-out, a missing or a broken plan is a failure of its own. The last line is always
 `N passed, N failed` with `, N skipped` where any were; the exit status is 1 when anything failed.
 
---again N, for programs of real processes and real clocks: up to N that failed run once more, alone,
-after the others, and what they say then counts; more failures than N are no accident, and none is
-run again. A program that a sanitizer, valgrind, a signal or a CHECK stopped is not run again either. Each
-that is run again is shown whole, and named UNSTABLE in the totals.
+--again N: of the programs that declare themselves unstable (a line `# unstable: WHY` of their output), up to N
+that failed run once more, alone, after the others, and their second result counts. More failures than N
+are no accident, and none is run again. A program that a sanitizer, valgrind, a signal or a CHECK stopped is
+not run again either. The totals count the programs that needed it, and name each as UNSTABLE.
 
 On a busy or a slow machine all time-outs grow: as many times as a fixed piece of work takes longer, at the start or when
 one is over (twice at most: what hangs may itself be what makes it slow), than on an idle machine of today. Programs find
 the number in SLOWNESS.
 
-TEST_GROUPS="NAME|NAME|...", of `make test`: the groups that there are. It is said which of them begins, and --sum counts
-one that did not report as a failure. Groups may run beside each other, and each in several parts.
+TEST_GROUPS="NAME|NAME|...", of `make test`: the groups that there are. The runner says which of them begins, and notes in
+the totals which are expected. --sum counts a group that did not report as a failure. Groups may run beside each other, and
+each in several parts.
 """
 import argparse
 import concurrent.futures
@@ -39,11 +40,13 @@ OUTPUT_MAX = 20000  # characters shown of a failing program
 REASON_LINES = 4    # of comment repeated in the totals for a failing test
 EXTENSIONS = 2      # of a time-out, on a machine that has become slower
 LINE_MAX = 400      # characters of each line of a failing command that are repeated there
+SLOWEST = 10        # programs that the totals name
 SKIP = 77
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)")
 PLAN = re.compile(r"1\.\.(\d+)(\s*#\s*skip\b.*)?", re.IGNORECASE)
 SKIPPED = re.compile(r"#\s*skip\b", re.IGNORECASE)
 WORK, WORK_S = 2_000_000, 0.15  # a piece of work, and what an idle machine of today takes for it at most
+DECLARED = re.compile(r"^# unstable: \S", re.MULTILINE)
 NO_ACCIDENT = re.compile(r"Sanitizer|valgrind|core dumped|SIG(SEGV|ABRT|BUS|ILL|FPE)|runtime error:|: bug: |"
                          r"exit status -\d")
 
@@ -61,7 +64,7 @@ def slowness():
 class Outcome:
     def __init__(self, name):
         self.name, self.passed, self.failed, self.skipped = name, 0, 0, 0
-        self.seconds, self.output, self.remarks = 0.0, "", []
+        self.seconds, self.cpu, self.end, self.output, self.remarks = 0.0, 0.0, 0.0, "", []
         self.failures = []  # for the totals: what failed, with the lines it gave as its reason
 
     def fail(self, remark):
@@ -103,7 +106,8 @@ def read_tap(text, outcome):
 
 
 def run_process(command, timeout):
-    """(exit status, output, seconds, why it was ended or None). timeout: on an idle machine. Leaves no process of its group."""
+    """(exit status, output, seconds, CPU seconds, why it was ended or None). timeout: on an idle machine. Leaves no process
+    of its group. CPU seconds: with the descendants that were waited for."""
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", PYTHONUNBUFFERED="1",
                        XDG_CONFIG_HOME="/nonexistent")  # what this user's own file says is not tested
     for name in ("ABDADA_SERVERS", "ABDADA_TABLE", "ABDADA_KEYS", "TEST_GROUPS"):
@@ -114,7 +118,7 @@ def run_process(command, timeout):
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         except OSError as error:
-            return 127, str(error), 0.0, None
+            return 127, str(error), 0.0, 0.0, None
 
         def watch():
             patience, extensions = timeout * float(os.environ.get("SLOWNESS", 1)), 0
@@ -137,10 +141,17 @@ def run_process(command, timeout):
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        status = process.wait()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
-        return (status, out.read().decode("utf-8", "replace"), time.monotonic() - begin,
-                late[0] if late else None)
+        return (process.returncode, out.read().decode("utf-8", "replace"), time.monotonic() - begin,
+                usage.ru_utime + usage.ru_stime, late[0] if late else None)
+
+
+def run_into(outcome, command, timeout):
+    status, outcome.output, outcome.seconds, outcome.cpu, late = run_process(command, timeout)
+    outcome.end = time.time()
+    return status, late
 
 
 def describe(status):
@@ -156,7 +167,7 @@ def run_tap(program, timeout):
     outcome = Outcome(program)
     path = program if os.path.isabs(program) else os.path.join(ROOT, program)
     command = [sys.executable, path] if program.endswith(".py") else [path]
-    status, outcome.output, outcome.seconds, late = run_process(command, timeout)
+    status, late = run_into(outcome, command, timeout)
     if late:
         outcome.fail(late)
         timed = Outcome(program)
@@ -173,7 +184,7 @@ def run_tap(program, timeout):
 
 def is_accident(outcome):
     said = [line for line in outcome.output.splitlines() if not line.startswith("ok ")]
-    return not NO_ACCIDENT.search("\n".join(said + outcome.failures))
+    return DECLARED.search(outcome.output) and not NO_ACCIDENT.search("\n".join(said + outcome.failures))
 
 
 def run_again(outcomes, most, timeout):
@@ -202,7 +213,7 @@ def failed_lines(text):
 
 def run_step(name, command, timeout):
     outcome = Outcome(name)
-    status, outcome.output, outcome.seconds, late = run_process(command, timeout)
+    status, late = run_into(outcome, command, timeout)
     if late:
         outcome.fail(late)
     elif status == 0:
@@ -261,8 +272,21 @@ def expected_groups():
     return [name for name in os.environ.get("TEST_GROUPS", "").split("|") if name]
 
 
+def write_times(path, entries):
+    """Writes the time of each program, by its end, and prints the ten slowest and the last."""
+    times = [dict(group=entry["group"], **one) for entry in entries if entry for one in entry.get("times", [])]
+    if not times:
+        return
+    times.sort(key=lambda one: one["end"])
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("[\n" + ",\n".join(json.dumps(one) for one in times) + "\n]\n")
+    print(f"\nThe slowest of {len(times)} programs (all: {path}); {times[-1]['program']} ended last")
+    for one in sorted(times, key=lambda one: -one["seconds"])[:SLOWEST]:
+        print(f"  {one['seconds']:7.1f} s {one['cpu']:7.1f} s of CPU  {one['group']:<16} {one['program']}")
+
+
 def sum_up(path):
-    groups, begun, failures, unstable = {}, {}, [], []
+    groups, begun, failures, unstable, expected = {}, {}, [], [], expected_groups()
     entries = []
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -277,6 +301,7 @@ def sum_up(path):
             fail("totals", "a line is torn")
         elif "begins" in entry:
             begun[entry["begins"]] = entry["group"]
+            expected += [name for name in entry.get("expected", []) if name not in expected]
         else:
             group = groups.setdefault(entry["group"], [0, 0, 0, 0.0])
             for i, key in enumerate(("passed", "failed", "skipped", "seconds")):
@@ -286,15 +311,17 @@ def sum_up(path):
             begun.pop(entry.get("part"), None)
     for group in begun.values():
         fail(group, "it began and did not report")
-    for group in expected_groups():
+    for group in expected:
         if group not in groups:
             fail(group, "it never began")
     if not groups:  # nothing ran: that is no success
         groups["nothing ran"] = [0, 1, 0, 0.0]
+    write_times(os.path.join(os.path.dirname(path), "times.json"), entries)
     print("\nTotals")
     for name, (passed, failed, skipped, seconds) in groups.items():
         print(f"  {name:<32} {passed:6} passed {failed:4} failed {skipped:4} skipped "
               f"{seconds:8.1f} s{'   <-- FAILED' if failed else ''}")
+    print(f"  {len({failure.split(': ')[1] for failure in unstable})} programs needed a second run")
     for failure in unstable:
         print(f"  UNSTABLE, run again alone: {failure}")
     for failure in failures:  # last: of a long log often only the end is kept
@@ -321,7 +348,7 @@ def read_arguments(words):
 def begin_group(a, part):
     """Says which group begins, before the first of its parts."""
     groups = expected_groups()
-    before = add_entry(a.totals, dict(group=a.group, begins=part))
+    before = add_entry(a.totals, dict(group=a.group, begins=part, expected=groups))
     if a.group in groups and a.group not in [entry["group"] for entry in before if entry]:
         print(f"== group {groups.index(a.group) + 1} of {len(groups)}: {a.group}", flush=True)
 
@@ -358,7 +385,9 @@ def main():
         print("no test programs given")
     if a.totals:
         add_entry(a.totals, dict(group=a.group, part=part, passed=counts[0], failed=counts[1], skipped=counts[2],
-                                 seconds=time.monotonic() - begin, failures=failures, unstable=unstable))
+                                 seconds=time.monotonic() - begin, failures=failures, unstable=unstable,
+                                 times=[dict(program=o.name, seconds=round(o.seconds, 2), cpu=round(o.cpu, 2),
+                                             end=round(o.end, 2)) for o in outcomes]))
     print(total_line(counts), flush=True)
     return 1 if counts[1] else 0
 

@@ -4,9 +4,9 @@
 #include "common/log.h"
 #include "common/lookup.h"
 #include "common/memory.h"
-#include "common/streams.h"
-#include "proto/transport/lane.h"
-#include "proto/transport/zeromq.h"
+#include "common/signals.h"
+#include "proto/lane/lane.h"
+#include "proto/lane/zeromq.h"
 #include "ttserver/server.h"
 
 #include <inttypes.h>
@@ -18,6 +18,8 @@
 enum {
     DEFAULT_PORT = 7400,
     SHARD_MEMORY_MIN = 1 << 20,
+    SHARD_BYTES = 4 << 20, /* that a shard takes beside --memory, and for a session */
+    SESSION_BYTES = 1 << 10,
     INFLIGHT_SHARE = 16, /* a sixteenth of a shard's memory is for in-flight entries */
     INFLIGHT_MIN = 4096,
     INFLIGHT_MAX = 1 << 22,
@@ -56,9 +58,9 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
         OPTIONS_ROW(U32, "share-rate", "N", &core->share_rate_max, 1, UINT32_MAX,
                     "results passed on to other hosts a second, counted for each (16000000)"),
         OPTIONS_ROW(U32, "sessions", "N", &core->sessions_max, 1, TTCORE_SESSIONS_MAX,
-                    "most clients of a shard (4096)"),
+                    "largest number of clients of a shard (4096)"),
         OPTIONS_ROW(U32, "jobs", "N", &core->jobs_max, 1, TTCORE_JOBS_MAX,
-                    "most jobs open at once (64)"),
+                    "largest number of open jobs (64)"),
         OPTIONS_ROW(TEXT, "keys", "DIR", &a->server.keys_dir, 0, 0,
                     "keys made by `abdada keygen` (ABDADA_KEYS)"),
         OPTIONS_ROW(FLAG, "insecure", NULL, &a->is_insecure, 0, 0,
@@ -66,15 +68,15 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
         OPTIONS_ROW(HOST_PORT, "check", "HOST:PORT", &a->check, 0, 0,
                     "serve nothing; exit status 0 if the shard there serves, else 1"),
         OPTIONS_ROW(TEXT, "snapshot", "FILE", &a->server.keep.snapshot, 0, 0,
-                    "results are kept in FILE (of shard 0; FILE.1, FILE.2, ...) and read at start"),
+                    "keep results in FILE (other shards: FILE.1, FILE.2, ...), read them at start"),
         OPTIONS_ROW(U32, "snapshot-every", "S", &a->server.keep.snapshot_every_s, 1,
                     LONGEST_MS / 1000, "seconds between snapshots (60); SIGUSR1: at once"),
         OPTIONS_ROW(TEXT, "backing", "URL", &a->backing_url, 0, 0,
-                    "results are kept in the Redis redis://HOST[:PORT][/DB] and read at start"),
+                    "keep results in the Redis redis://HOST[:PORT][/DB], read them at start"),
         OPTIONS_ROW(U32, "backing-depth", "N", &a->server.keep.backing_depth, 0, TT_DEPTH_MAX,
-                    "results of at least this depth are kept there (4)"),
+                    "keep results of at least this depth there (4)"),
         OPTIONS_ROW(TEXT, "log", "FILE", &a->server.log, 0, 0,
-                    "log into FILE once ready, which SIGHUP opens anew (default: stderr)"),
+                    "log into FILE once ready; SIGHUP reopens it (default: stderr)"),
         OPTIONS_ROW(HOST_PORT, "metrics", "HOST:PORT", &a->metrics, 0, 0,
                     "figures for Prometheus at http://HOST:PORT/metrics, and /healthz"),
         {0},
@@ -83,23 +85,11 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
         .program = program,
         .usage = "[OPTION]...",
         .summary = "Serves a transposition table that knows who searches each position.",
-        .version = PROGRAM_VERSION,
+        .example = {"ttserver --listen 127.0.0.1:7400 --memory 4G",
+                    "ttserver --listen 0.0.0.0:7400 --keys keys --snapshot results"},
         .table = table,
     };
     return config_parse(&options, argc, argv, NULL, NULL);
-}
-
-/* The environment's keys when the command line says nothing. 0, or the exit code. */
-static int choose_keys(struct arguments *a)
-{
-    const char **dir = &a->server.keys_dir;
-    if (*dir != NULL && a->is_insecure) {
-        return options_wrong(program, "--keys and --insecure exclude each other");
-    }
-    if (!a->is_insecure && keys_choose_dir(dir) != ERR_OK) {
-        return options_wrong(program, "--keys names no directory");
-    }
-    return 0;
 }
 
 /* 0, or the exit code after one line on stderr. */
@@ -121,11 +111,11 @@ static int check_backing(struct arguments *a)
         return 1;
     }
     if (address->is_cluster || address->is_tls) {
-        return options_wrong(program, "--backing: one Redis without TLS, redis://HOST:PORT");
+        return options_wrong(program, "--backing takes one Redis without TLS: redis://HOST:PORT");
     }
     if (a->server.listen.port == 0) {
-        return options_wrong(program, "--backing: --listen must name a port, by which the results "
-                                      "are found again");
+        return options_wrong(program, "--backing: give --listen a port, which is the name of the "
+                                      "stored results");
     }
     a->server.keep.backing = address;
     return 0;
@@ -136,28 +126,31 @@ static int check_arguments(struct arguments *a)
 {
     struct server_options *o = &a->server;
     if (a->memory / o->shards < SHARD_MEMORY_MIN) {
-        return options_wrong(program, "--memory: a shard needs 1M at least");
+        return options_wrong(program, "--memory is too small: each shard needs 1M");
     }
-    char why[128];
-    if (!memory_has_room(a->memory, why, sizeof why)) {
-        return options_wrong(program, "--memory of %" PRIu64 " MiB: %s", a->memory >> 20, why);
+    char why[128], size[MEMORY_TEXT_MAX];
+    const uint64_t shard_bytes =
+        SHARD_BYTES + (uint64_t)SESSION_BYTES * a->server.core.sessions_max;
+    if (!memory_has_room(a->memory, o->shards * shard_bytes, o->shards, why, sizeof why)) {
+        log_fail(program, "--memory %s %s", memory_text(a->memory, size), why);
+        return 1;
     }
     if (o->keep.snapshot != NULL && o->keep.snapshot[0] == '\0') {
-        return options_wrong(program, "--snapshot: names no file");
+        return options_wrong(program, "--snapshot needs the name of a file");
     }
     if (o->listen.port != 0 && o->listen.port + o->shards - 1 > UINT16_MAX) {
-        return options_wrong(program, "--shards: ports go up to 65535 only");
+        return options_wrong(program, "--shards: the last port would exceed 65535");
     }
     o->addresses = listen_resolve_all(&o->listen, NULL, o->address);
     if (o->addresses == 0) {
-        log_fail(program, "--listen: host '%s' is not known", o->listen.host);
+        log_fail(program, "--listen: unknown host '%s'", o->listen.host);
         return 1;
     }
     if (!listen_are_loopback(o->address, o->addresses) && o->keys_dir == NULL && !a->is_insecure) {
         return options_wrong(program,
                              "--listen %s can be reached from other machines: make keys "
-                             "(abdada keygen DIR) and say --keys DIR, or --insecure if everybody "
-                             "there may be trusted",
+                             "(abdada keygen DIR) and add --keys DIR, or add --insecure if you "
+                             "trust everybody there",
                              o->listen.host);
     }
     return 0;
@@ -174,7 +167,7 @@ enum {
 /* ERR_ABSENT: no WELCOME in time: not there, stalled, or full; or, with *refusal, the words for it,
  * the shard will not have us. A shard that is full closes connections, with what was said on them,
  * and those in the handshake without a reason: only a refusal that the shard has said ends this. */
-static enum err await_welcome(struct client_lane *lane, struct zeromq *zeromq, uint64_t until_us,
+static enum err await_welcome(struct lane *lane, struct zeromq *zeromq, uint64_t until_us,
                               const char **refusal)
 {
     struct client_event e;
@@ -193,8 +186,8 @@ static enum err await_welcome(struct client_lane *lane, struct zeromq *zeromq, u
 }
 
 /* Opens a session and ends it. On failure *why is for people. */
-static enum err visit(void *context, const struct options_host_port *name,
-                      const struct keys_client *keys, const char **why)
+static enum err visit(const struct options_host_port *name, const struct keys_client *keys,
+                      char words[ZEROMQ_WHY_MAX], const char **why)
 {
     const struct client_options options = {
         .shards = 1,
@@ -205,16 +198,20 @@ static enum err visit(void *context, const struct options_host_port *name,
     };
     struct options_host_port at;
     struct zeromq *zeromq = NULL;
-    struct client_lane lane = {0};
+    struct lane lane = {0};
     const char *refusal = NULL;
     uint64_t begin_us = clock_us();
     enum err err = lookup_reach(name, begin_us + LOOKUP_US, NULL, &at, why);
     if (err != ERR_OK) {
         return err;
     }
-    err = zeromq_open(&zeromq, context, &at, 1, keys, NULL, NULL, ZEROMQ_WATCHES);
+    err = zeromq_open(&zeromq, &at, 1, 1, NULL, ZEROMQ_WATCHES, words);
+    if (err != ERR_OK) {
+        *why = words;
+        return err;
+    }
+    err = zeromq_lane(zeromq, keys, &lane);
     if (err == ERR_OK) {
-        lane.shell = zeromq_shell(zeromq);
         err = lane_open(&lane, &options);
     }
     if (err == ERR_OK) {
@@ -233,17 +230,12 @@ static int check_shard(const struct options_host_port *at, const char *keys_dir)
 {
     struct keys_client keys;
     char words[ZEROMQ_WHY_MAX];
-    const char *why = words;
-    void *context = NULL;
+    const char *why = NULL;
     if (keys_dir != NULL && keys_load_client(keys_dir, KEYS_MONITOR, &keys, words) != ERR_OK) {
         log_fail(program, "%s", words);
         return 1;
     }
-    enum err err = zeromq_context(&context, 1, 1, false, words);
-    if (err == ERR_OK) {
-        err = visit(context, at, keys_dir != NULL ? &keys : NULL, &why);
-        zmq_ctx_term(context);
-    }
+    enum err err = visit(at, keys_dir != NULL ? &keys : NULL, words, &why);
     keys_wipe(&keys, sizeof keys);
     if (err != ERR_OK) {
         log_fail(program, "--check %s:%u: %s", at->host, (unsigned)at->port, why);
@@ -275,23 +267,24 @@ static int run(int argc, char **argv)
                    .keep = {.snapshot_every_s = 60, .backing_depth = 4}},
         .memory = UINT64_C(256) << 20,
     };
-    streams_open();
+    log_begin();
+    signals_default();
     options_about = build_about;
     int code = read_arguments(argc, argv, &a);
-    code = code < 0 ? lane_check_version(program) : code;
     if (code >= 0) {
         return code;
     }
-    code = choose_keys(&a);
-    if (code == 0 && a.check.host[0] != '\0') {
+    if (a.server.keys_dir != NULL && a.is_insecure) {
+        return options_wrong(program, "--keys and --insecure exclude each other");
+    }
+    if (!a.is_insecure && keys_choose_dir(&a.server.keys_dir) != ERR_OK) { /* of the environment */
+        return options_wrong(program, "--keys needs the name of a directory");
+    }
+    if (a.check.host[0] != '\0') {
         return check_shard(&a.check, a.server.keys_dir);
     }
-    if (code == 0) {
-        code = check_arguments(&a);
-    }
-    if (code == 0) {
-        code = check_backing(&a);
-    }
+    code = check_arguments(&a);
+    code = code != 0 ? code : check_backing(&a);
     if (code != 0) {
         return code;
     }
@@ -299,9 +292,6 @@ static int run(int argc, char **argv)
         a.server.metrics = &a.metrics;
     }
     divide_memory(&a.server.core, a.memory / a.server.shards);
-    if (lane_highest_version() != 0) {
-        a.server.core.version = lane_highest_version();
-    }
     code = server_run(&a.server);
     redis_address_wipe(&a.backing);
     return code;

@@ -6,10 +6,19 @@
 #define TTSERVER_SERVER_H
 
 #include "common/listen.h"
+#include "common/redis/redis_address.h"
 #include "ttserver/core/core.h"
-#include "ttserver/keep/keep.h"
 
 enum { SERVER_SHARDS_MAX = 256 };
+
+/* Where results outlive the shards: in files (keep_files.h), or in a Redis (backing.h), or not at
+ * all. */
+struct server_keep {
+    const char *snapshot; /* path; NULL: no snapshots */
+    uint32_t snapshot_every_s;
+    const struct redis_address *backing; /* borrowed; NULL: none, as with a snapshot */
+    uint32_t backing_depth;
+};
 
 struct server_options {
     const char *program; /* in messages */
@@ -19,7 +28,7 @@ struct server_options {
     const char *keys_dir; /* NULL: no keys */
     unsigned shards; /* 1..SERVER_SHARDS_MAX */
     struct ttcore_options core; /* options of each shard; boot and start_us are set here */
-    struct keep_options keep;
+    struct server_keep keep;
     const struct options_host_port *metrics; /* NULL: none */
     const char *log; /* file, from "ready" on; NULL: standard error */
 };

@@ -22,46 +22,36 @@ static void on_more(uv_idle_t *idle)
 static void after_poll(uv_check_t *check)
 {
     struct shard *shard = check->data;
-    if (peers_turn(&shard->peers)) {
+    if (connections_turn(&shard->peers)) {
         uv_idle_start(&shard->more, on_more);
     } else {
         uv_idle_stop(&shard->more);
     }
 }
 
-static void on_accept(uv_poll_t *poll, int status, int events);
+static void on_accept_again(uv_timer_t *timer);
 
-static void accept_all(struct shard *shard)
+static void on_accept(uv_poll_t *poll, int status, int events)
 {
-    for (unsigned i = 0; i < shard->listeners; i++) {
-        uv_poll_start(&shard->listener[i].accepting, UV_READABLE, on_accept);
+    struct shard *shard = poll->data;
+    (void)status, (void)events;
+    if (!connections_accept(&shard->peers, poll)) {
+        for (unsigned i = 0; i < shard->listeners; i++) {
+            uv_poll_stop(&shard->listener[i].accepting);
+        }
+        uv_timer_start(&shard->accept_again, on_accept_again, CONNECTIONS_ACCEPT_REST_MS, 0);
     }
 }
 
 static void on_accept_again(uv_timer_t *timer)
 {
-    accept_all(timer->data);
-}
-
-static void rest_from_accepting(struct shard *shard, uint64_t ms)
-{
+    struct shard *shard = timer->data;
     for (unsigned i = 0; i < shard->listeners; i++) {
-        uv_poll_stop(&shard->listener[i].accepting);
-    }
-    uv_timer_start(&shard->accept_again, on_accept_again, ms, 0);
-}
-
-static void on_accept(uv_poll_t *poll, int status, int events)
-{
-    struct shard *shard = poll->data;
-    (void)status;
-    (void)events;
-    if (!peers_accept(&shard->peers, poll)) {
-        rest_from_accepting(shard, PEERS_ACCEPT_REST_MS);
+        uv_poll_start(&shard->listener[i].accepting, UV_READABLE, on_accept);
     }
 }
 
-/* "2 workers came (a, b)" */
+/* "2 workers joined (a, b)" */
 static void name_changed(const struct ttcore_changed *changed, const char *verb, char *out,
                          size_t size)
 {
@@ -87,62 +77,45 @@ static void say_changes(struct shard *shard)
     char came[ROOM], went[ROOM];
     struct ttcore_changes changes = ttcore_take_changes(shard->peers.core);
     if (changes.came.count + changes.went.count > 0) {
-        name_changed(&changes.came, "came", came, sizeof came);
-        name_changed(&changes.went, "went", went, sizeof went);
+        name_changed(&changes.came, "joined", came, sizeof came);
+        name_changed(&changes.went, "left", went, sizeof went);
         log_line(shard->program, "port %u: %s%s%s; %u now", shard->port, came,
                  *came && *went ? ", " : "", went, changes.workers);
-    }
-}
-
-static void publish_figures(struct shard *shard)
-{
-    struct ttcore_figures figures;
-    if (shard->metrics != NULL) {
-        ttcore_figures(shard->peers.core, &figures);
-        server_metrics_publish(shard->metrics, &figures);
     }
 }
 
 static void on_tick(uv_timer_t *timer)
 {
     struct shard *shard = timer->data;
-    peers_tick(&shard->peers);
+    connections_tick(&shard->peers);
 }
 
 /* Not with the tick, which a long heartbeat makes rare. */
 static void on_second(uv_timer_t *timer)
 {
     struct shard *shard = timer->data;
+    struct ttcore_figures figures;
     say_changes(shard);
-    publish_figures(shard);
+    if (shard->metrics != NULL) {
+        ttcore_figures(shard->peers.core, &figures);
+        server_metrics_publish(shard->metrics, &figures);
+    }
 }
 
 static void on_reread(uv_async_t *async)
 {
     struct shard *shard = async->data;
-    peers_reread(&shard->peers);
+    connections_reread(&shard->peers);
 }
 
 static void on_stop(uv_async_t *async)
 {
     struct shard *shard = async->data;
-    peers_dismiss(&shard->peers);
+    connections_dismiss(&shard->peers);
     uv_stop(&shard->loop);
 }
 
 /* ---- life ---- */
-
-static enum err bind_sockets(struct shard *shard, const struct shard_options *options)
-{
-    int fd[LISTEN_ADDRESSES_MAX];
-    unsigned fds;
-    enum err err = listen_bind(options->address, options->addresses, options->port, BACKLOG, fd,
-                               &fds, &shard->port);
-    for (unsigned i = 0; err == ERR_OK && i < fds; i++) {
-        shard->listener[shard->listeners++].fd = fd[i];
-    }
-    return err;
-}
 
 static enum err open_loop(struct shard *shard)
 {
@@ -174,22 +147,26 @@ static enum err open_loop(struct shard *shard)
 
 enum err shard_open(struct shard *shard, const struct shard_options *options)
 {
+    struct connections_options peers = options->peers;
+    const uint32_t heartbeat_ms = peers.core.heartbeat_ms;
+    int fd[LISTEN_ADDRESSES_MAX];
+    unsigned fds = 0;
     memset(shard, 0, sizeof *shard);
-    uint32_t heartbeat_ms = options->core.heartbeat_ms;
-    shard->program = options->program;
+    shard->program = peers.program;
     shard->ended = options->ended;
     shard->metrics = options->metrics;
     shard->sockets = sockets_port(&shard->loop);
     shard->tick_ms = heartbeat_ms >= 4 ? heartbeat_ms / 4 : 1;
-    struct peers_options peers = {.program = options->program,
-                                  .core = options->core,
-                                  .access = options->access,
-                                  .port = &shard->sockets,
-                                  .pending_ms = PEERS_PENDING_MS,
-                                  .connections_max = options->connections_max,
-                                  .held_max = options->held_max};
-    enum err err = peers_open(&shard->peers, &peers);
-    err = err ? err : bind_sockets(shard, options);
+    peers.port = &shard->sockets;
+    peers.pending_ms = CONNECTIONS_PENDING_MS;
+    enum err err = connections_open(&shard->peers, &peers);
+    err = err ? err
+              : listen_bind(options->address, options->addresses, options->port, BACKLOG, fd, &fds,
+                            &shard->port);
+    while (err == ERR_OK && shard->listeners < fds) {
+        shard->listener[shard->listeners].fd = fd[shard->listeners];
+        shard->listeners++;
+    }
     err = err ? err : open_loop(shard);
     if (err != ERR_OK) {
         int saved = errno;
@@ -204,7 +181,7 @@ void shard_run(struct shard *shard)
     uv_timer_start(&shard->tick, on_tick, shard->tick_ms, shard->tick_ms);
     uv_timer_start(&shard->second, on_second, 0, SERVER_METRICS_EVERY_MS);
     uv_check_start(&shard->after_poll, after_poll);
-    accept_all(shard);
+    on_accept_again(&shard->accept_again);
     uv_run(&shard->loop, UV_RUN_DEFAULT);
     uv_async_send(shard->ended);
 }
@@ -236,7 +213,7 @@ void shard_close_loop(uv_loop_t *loop)
 
 void shard_close(struct shard *shard)
 {
-    peers_disconnect(&shard->peers);
+    connections_disconnect(&shard->peers);
     if (shard->loop.data != NULL) {
         shard_close_loop(&shard->loop);
         shard->loop.data = NULL;
@@ -244,5 +221,5 @@ void shard_close(struct shard *shard)
     while (shard->listeners > 0) {
         close(shard->listener[--shard->listeners].fd);
     }
-    peers_close(&shard->peers);
+    connections_close(&shard->peers);
 }

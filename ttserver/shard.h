@@ -2,25 +2,21 @@
  * libuv loop in one thread.
  *
  * open and close belong to the main thread, before the thread starts and after it ended; run is the
- * thread; stop and reread may be called from any thread. Memory: ttserver/net/peers.h. Counters are
- * read after run returned. */
+ * thread; stop and reread may be called from any thread. Memory: ttserver/net/connections.h.
+ * Counters are read after run returned. */
 #ifndef TTSERVER_SHARD_H
 #define TTSERVER_SHARD_H
 
 #include "common/listen.h"
-#include "ttserver/net/peers.h"
-#include "ttserver/shard_metrics.h"
+#include "ttserver/net/connections.h"
+#include "ttserver/server_metrics.h"
 #include "ttserver/sockets.h"
 
 struct shard_options {
-    const char *program; /* in the log */
-    struct ttcore_options core;
+    struct connections_options peers; /* open sets `port` and `pending_ms` */
     const struct listen_address *address; /* read in open only */
     unsigned addresses;
     uint16_t port; /* 0: any */
-    struct who *access; /* borrowed until close */
-    uint32_t connections_max; /* ttserver/net/peers.h */
-    size_t held_max; /* ttserver/net/peers.h */
     uv_async_t *ended; /* signalled when run is about to return */
     struct server_metrics_shard
         *metrics; /* gets its figures; borrowed until close; NULL: nobody does */
@@ -49,7 +45,7 @@ struct shard {
     uv_timer_t second; /* for people: the log, the figures */
     uv_timer_t accept_again; /* active while nobody is accepted */
     uv_async_t stop, reread;
-    struct shard_peers peers;
+    struct shard_connections peers;
 };
 
 /* Listens and is ready to run. ERR_NOMEM, ERR_RANGE (core options), ERR_EXIST (address in use),

@@ -1,7 +1,7 @@
 #include "ttserver/sockets.h"
 
 #include "common/clock.h"
-#include "ttserver/net/peers.h"
+#include "ttserver/net/connections.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -42,15 +42,6 @@ static struct in6_addr address_of(const struct sockaddr_storage *from)
     return at;
 }
 
-static enum socket_accepted refusal(int err)
-{
-    if (err == EAGAIN || err == EWOULDBLOCK) {
-        return SOCKET_NOBODY;
-    }
-    bool is_want = err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
-    return is_want ? SOCKET_NO_ROOM : SOCKET_FAILED;
-}
-
 static enum socket_accepted accept_one(void *self, void *listener, void **socket,
                                        struct in6_addr *from)
 {
@@ -61,7 +52,10 @@ static enum socket_accepted accept_one(void *self, void *listener, void **socket
     (void)uv_fileno(listener, &listening);
     int fd = accept4(listening, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-        return refusal(errno);
+        bool is_want = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        return errno == EAGAIN || errno == EWOULDBLOCK ? SOCKET_NOBODY
+               : is_want                               ? SOCKET_NO_ROOM
+                                                       : SOCKET_FAILED;
     }
     struct sockets_socket *s = calloc(1, sizeof *s);
     if (s == NULL || uv_poll_init(self, &s->poll, fd) != 0) {
@@ -83,10 +77,10 @@ static void on_event(uv_poll_t *poll, int status, int events)
 {
     const struct sockets_socket *s = poll->data;
     if (status < 0) {
-        peers_failed(s->connection);
+        connections_failed(s->connection);
     } else {
-        peers_ready(s->connection, (events & UV_READABLE ? SOCKET_READABLE : 0U) |
-                                       (events & UV_WRITABLE ? SOCKET_WRITABLE : 0U));
+        connections_ready(s->connection, (events & UV_READABLE ? SOCKET_READABLE : 0U) |
+                                             (events & UV_WRITABLE ? SOCKET_WRITABLE : 0U));
     }
 }
 
@@ -102,7 +96,7 @@ static bool watch(void *socket, struct connection *c, unsigned events)
 
 /* ---- bytes ---- */
 
-/* Of a call that returned no bytes. */
+/* Outcome of a call that returned no bytes. */
 static ssize_t outcome(int err)
 {
     return err == EAGAIN || err == EWOULDBLOCK ? SOCKET_LATER : SOCKET_ENDED;

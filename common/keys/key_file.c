@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,26 +14,14 @@ enum {
     Z85_CHARS = KEYS_BYTES / 4 * 5,
 };
 
-__attribute__((format(printf, 3, 4))) enum err key_file_fail(enum err err, char *why,
-                                                             const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(why, KEYS_WHY_MAX, format, list);
-    va_end(list);
-    return err;
-}
-
 enum err key_file_fail_errno(char *why, const char *path)
 {
     enum err err = errno == ENOENT || errno == ENOTDIR ? ERR_ABSENT
                    : errno == EEXIST                   ? ERR_EXIST
                    : errno == ENOMEM                   ? ERR_NOMEM
                                                        : ERR_IO;
-    if (err == ERR_EXIST) {
-        return key_file_fail(err, why, "%s: already there; nothing is overwritten", path);
-    }
-    return key_file_fail(err, why, "%s: %s", path, strerror(errno));
+    return KEYS_FAIL(err, why, "%s: %s", path,
+                     err == ERR_EXIST ? "already there; nothing is overwritten" : strerror(errno));
 }
 
 /* ---- what is in it ---- */
@@ -71,8 +58,7 @@ enum err key_file_join(char path[PATH_MAX], const char *dir, const char *name, c
                        char *why)
 {
     int n = snprintf(path, PATH_MAX, "%s/%s%s", dir, name, end);
-    return n > 0 && n < PATH_MAX ? ERR_OK
-                                 : key_file_fail(ERR_RANGE, why, "%.200s...: too long", dir);
+    return n > 0 && n < PATH_MAX ? ERR_OK : KEYS_FAIL(ERR_RANGE, why, "%.200s...: too long", dir);
 }
 
 /* In a namespace where root has no number, "/" and what is root's belong to one that means nobody.
@@ -87,26 +73,40 @@ static enum err check_owner(const struct stat *at, const char *path, char *why)
 {
     return at->st_uid == 0 || at->st_uid == geteuid() || is_roots_folder(at)
                ? ERR_OK
-               : key_file_fail(ERR_RANGE, why,
-                               "%s: belongs to another user (%u), not to root or to who runs this "
-                               "(%u): chown",
-                               path, (unsigned)at->st_uid, (unsigned)geteuid());
+               : KEYS_FAIL(ERR_RANGE, why,
+                           "%s: belongs to another user (%u), not to root or to who runs this "
+                           "(%u): chown",
+                           path, (unsigned)at->st_uid, (unsigned)geteuid());
+}
+
+/* Whether others may change it. */
+static enum err check_writers(const struct stat *at, const char *path, char *why)
+{
+    return (at->st_mode & (S_IWGRP | S_IWOTH)) == 0
+               ? ERR_OK
+               : KEYS_FAIL(ERR_RANGE, why, "%.200s is writable by others; run chmod go-w %.200s",
+                           path, path);
 }
 
 /* The same file without links on the way, so that what is opened lies at the end of the way that
- * was checked: who owns a folder there may put another thing in the place of what is below. */
+ * was checked: anyone who may write a folder can replace what is in it, except in one with the
+ * sticky bit, like /tmp, where each owner alone can. */
 static enum err resolve(const char *path, char real[PATH_MAX], char *why)
 {
     enum err err = ERR_OK;
     if (realpath(path, real) == NULL) {
         return key_file_fail_errno(why, path);
     }
-    for (char *end = real; err == ERR_OK && (end = strchr(end, '/')) != NULL;) {
+    for (char *end = real; err == ERR_OK && (end = strchr(end, '/')) != NULL; end++) {
         struct stat at;
-        const char next = *++end;
         *end = '\0';
-        err = lstat(real, &at) != 0 ? key_file_fail_errno(why, real) : check_owner(&at, real, why);
-        *end = next;
+        const char *folder = end == real ? "/" : real;
+        err = lstat(folder, &at) != 0 ? key_file_fail_errno(why, folder)
+                                      : check_owner(&at, folder, why);
+        if (err == ERR_OK && !(at.st_mode & S_ISVTX)) {
+            err = check_writers(&at, folder, why);
+        }
+        *end = '/';
     }
     return err;
 }
@@ -120,14 +120,9 @@ static enum err check_rights(const struct stat *at, bool is_secret, const char *
         return err;
     }
     if (is_secret && (at->st_mode & 077) != 0) {
-        return key_file_fail(ERR_RANGE, why, "%s: others than its owner may read it: chmod 600",
-                             path);
+        return KEYS_FAIL(ERR_RANGE, why, "%s: others than its owner may read it: chmod 600", path);
     }
-    if ((at->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        return key_file_fail(ERR_RANGE, why, "%s: others than its owner may write it: chmod go-w",
-                             path);
-    }
-    return ERR_OK;
+    return check_writers(at, path, why);
 }
 
 /* Opened without waiting: a pipe would hold up the program. */
@@ -143,7 +138,7 @@ enum err key_file_open(const char *path, bool is_secret, int *out, char *why)
     if (fd < 0 || fstat(fd, &at) != 0) {
         err = key_file_fail_errno(why, path);
     } else if (!S_ISREG(at.st_mode)) {
-        err = key_file_fail(ERR_RANGE, why, "%s: not a file", path);
+        err = KEYS_FAIL(ERR_RANGE, why, "%s: not a file", path);
     } else {
         err = check_rights(&at, is_secret, path, why);
     }
@@ -176,17 +171,12 @@ static enum err read_text(const char *path, bool is_secret, char text[FILE_BYTES
     }
     close(fd);
     if (err == ERR_OK && (length > FILE_BYTES_MAX || memchr(text, '\0', length) != NULL)) {
-        err = key_file_fail(ERR_RANGE, why, "%s: not a file of keys", path);
+        err = KEYS_FAIL(ERR_RANGE, why, "%s: not a file of keys", path);
     }
     if (err == ERR_OK) {
         text[length] = '\0';
     }
     return err;
-}
-
-static bool read_key(const char *text, uint8_t *key)
-{
-    return strlen(text) == Z85_CHARS && zmq_z85_decode(key, text) != NULL;
 }
 
 /* One line, without its end. A value is never repeated in the message: it may be a secret. */
@@ -205,25 +195,25 @@ static enum err read_line(struct key_file *file, char *line, unsigned number, co
                      : strcmp(name, "secret") == 0 ? KEY_FILE_SECRET
                                                    : 0;
     if (field == 0 || value == NULL || strtok_r(NULL, blanks, &next) != NULL) {
-        return key_file_fail(ERR_RANGE, why, "%s:%u: not role, public or secret and a value", path,
-                             number);
+        return KEYS_FAIL(ERR_RANGE, why, "%s:%u: not role, public or secret and a value", path,
+                         number);
     }
     if (file->fields & field) {
-        return key_file_fail(ERR_RANGE, why, "%s:%u: the field is there twice", path, number);
+        return KEYS_FAIL(ERR_RANGE, why, "%s:%u: the field is there twice", path, number);
     }
     file->fields |= field;
     if (field == KEY_FILE_ROLE) {
         return keys_read_role(value, &file->role) == ERR_OK
                    ? ERR_OK
-                   : key_file_fail(ERR_RANGE, why,
-                                   "%s:%u: a role is worker, front-end, monitor or administrator",
-                                   path, number);
+                   : KEYS_FAIL(ERR_RANGE, why,
+                               "%s:%u: a role is worker, front-end, monitor or administrator", path,
+                               number);
     }
     uint8_t *key = field == KEY_FILE_PUBLIC ? file->pair.public_key : file->pair.secret_key;
-    return read_key(value, key)
+    return strlen(value) == Z85_CHARS && zmq_z85_decode(key, value) != NULL
                ? ERR_OK
-               : key_file_fail(ERR_RANGE, why, "%s:%u: not a key: %d characters of Z85", path,
-                               number, Z85_CHARS);
+               : KEYS_FAIL(ERR_RANGE, why, "%s:%u: not a key: %d characters of Z85", path, number,
+                           Z85_CHARS);
 }
 
 static bool is_pair(const struct keys_pair *pair)
@@ -251,15 +241,13 @@ static enum err read_file(const char *path, unsigned wanted, struct key_file *ou
         err = read_line(&file, line, ++number, path, why);
     }
     if (err == ERR_OK && file.fields & KEY_FILE_SECRET & ~wanted) {
-        err =
-            key_file_fail(ERR_RANGE, why, "%s: has a secret, and is a file for public keys", path);
+        err = KEYS_FAIL(ERR_RANGE, why, "%s: has a secret, and is a file for public keys", path);
     } else if (err == ERR_OK && file.fields != wanted) {
-        err = key_file_fail(ERR_RANGE, why, "%s: should have the lines%s public%s, and no others",
-                            path, wanted & KEY_FILE_ROLE ? " role," : "",
-                            wanted & KEY_FILE_SECRET ? ", secret" : "");
+        err = KEYS_FAIL(ERR_RANGE, why, "%s: should have the lines%s public%s, and no others", path,
+                        wanted & KEY_FILE_ROLE ? " role," : "",
+                        wanted & KEY_FILE_SECRET ? ", secret" : "");
     } else if (err == ERR_OK && wanted & KEY_FILE_SECRET && !is_pair(&file.pair)) {
-        err =
-            key_file_fail(ERR_RANGE, why, "%s: the public key is not that of the secret one", path);
+        err = KEYS_FAIL(ERR_RANGE, why, "%s: the public key is not that of the secret one", path);
     }
     if (err == ERR_OK) {
         *out = file;

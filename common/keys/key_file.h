@@ -41,8 +41,7 @@ struct key_file {
 };
 
 /* Writes the line; returns `err`. */
-__attribute__((format(printf, 3, 4))) enum err key_file_fail(enum err err, char *why,
-                                                             const char *format, ...);
+#define KEYS_FAIL(err, why, ...) err_say(err, why, KEYS_WHY_MAX, __VA_ARGS__)
 /* The same, about what errno says of `path`. */
 enum err key_file_fail_errno(char *why, const char *path);
 
@@ -51,8 +50,9 @@ enum err key_file_join(char path[PATH_MAX], const char *dir, const char *name, c
                        char *why);
 
 /* Opens a plain file to read, whether keys or another secret are in it: ERR_RANGE when its owner,
- * or that of a folder on the way, is neither root nor the effective user, or others have rights
- * that they should not have. The caller closes *out. */
+ * or that of a folder on the way, is neither root nor the effective user, when others may write a
+ * folder on the way that has no sticky bit, or have rights to the file that they should not have.
+ * The caller closes *out. */
 enum err key_file_open(const char *path, bool is_secret, int *out, char *why);
 
 /* Reads that file, which must have the fields `wanted` and no others. */

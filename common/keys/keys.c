@@ -11,6 +11,8 @@
 
 enum {
     Z85_CHARS = KEYS_BYTES / 4 * 5,
+    OF_SERVER = KEY_FILE_PUBLIC | KEY_FILE_SECRET, /* fields of secrets */
+    OF_USER = KEY_FILE_ROLE | OF_SERVER,
 };
 
 static const char secret_end[] = ".secret", public_end[] = ".public";
@@ -19,10 +21,7 @@ enum err keys_load_server(const char *dir, struct keys_pair *out, char *why)
 {
     struct key_file file;
     enum err err = key_file_check_dir(dir, why);
-    if (err == ERR_OK) {
-        err =
-            key_file_load(dir, "server", secret_end, KEY_FILE_PUBLIC | KEY_FILE_SECRET, &file, why);
-    }
+    err = err ? err : key_file_load(dir, "server", secret_end, OF_SERVER, &file, why);
     if (err == ERR_OK) {
         *out = file.pair;
         keys_wipe(&file, sizeof file);
@@ -44,8 +43,7 @@ static enum err find_secret(const char *path, enum keys_role role, struct key_fi
         if (strcmp(name, "server") == 0) {
             continue;
         }
-        err = key_file_load(path, name, secret_end,
-                            KEY_FILE_ROLE | KEY_FILE_PUBLIC | KEY_FILE_SECRET, &file, why);
+        err = key_file_load(path, name, secret_end, OF_USER, &file, why);
         if (err == ERR_ABSENT) {
             err = ERR_OK; /* removed meanwhile */
             continue;
@@ -54,7 +52,7 @@ static enum err find_secret(const char *path, enum keys_role role, struct key_fi
             continue;
         }
         if (found[0] != '\0') {
-            err = key_file_fail(
+            err = KEYS_FAIL(
                 ERR_RANGE, why,
                 "%s: has two keys of the role %s, %s%s and %s%s: keep one, or call it %s%s", path,
                 keys_role_text(role), found, secret_end, name, secret_end, keys_role_text(role),
@@ -72,21 +70,14 @@ static enum err find_secret(const char *path, enum keys_role role, struct key_fi
     return err != ERR_OK ? err : found[0] == '\0' ? ERR_ABSENT : ERR_OK;
 }
 
-/* KEY_FILE_ROLE.secret. ERR_ABSENT: there is none. */
+/* ROLE.secret, which the caller wipes in any case. ERR_ABSENT: there is none. */
 static enum err named_secret(const char *dir, enum keys_role role, struct key_file *out, char *why)
 {
-    struct key_file file = {0};
-    enum err err = key_file_load(dir, keys_role_text(role), secret_end,
-                                 KEY_FILE_ROLE | KEY_FILE_PUBLIC | KEY_FILE_SECRET, &file, why);
-    if (err == ERR_OK && file.role != role) {
-        err = key_file_fail(ERR_RANGE, why, "%s/%s%s: its role is %s", dir, keys_role_text(role),
-                            secret_end, keys_role_text(file.role));
-    }
-    if (err == ERR_OK) {
-        *out = file;
-    }
-    keys_wipe(&file, sizeof file);
-    return err;
+    enum err err = key_file_load(dir, keys_role_text(role), secret_end, OF_USER, out, why);
+    return err != ERR_OK || out->role == role
+               ? err
+               : KEYS_FAIL(ERR_RANGE, why, "%s/%s%s: its role is %s", dir, keys_role_text(role),
+                           secret_end, keys_role_text(out->role));
 }
 
 enum err keys_load_client(const char *dir, enum keys_role role, struct keys_client *out, char *why)
@@ -94,9 +85,7 @@ enum err keys_load_client(const char *dir, enum keys_role role, struct keys_clie
     static const enum keys_role others[] = {KEYS_FRONT, KEYS_WORKER, KEYS_ADMINISTRATOR};
     struct key_file server, own = {0};
     enum err err = key_file_check_dir(dir, why);
-    if (err == ERR_OK) {
-        err = key_file_load(dir, "server", public_end, KEY_FILE_PUBLIC, &server, why);
-    }
+    err = err ? err : key_file_load(dir, "server", public_end, KEY_FILE_PUBLIC, &server, why);
     if (err != ERR_OK) {
         return err;
     }
@@ -108,8 +97,8 @@ enum err keys_load_client(const char *dir, enum keys_role role, struct keys_clie
         err = find_secret(dir, others[i], &own, why);
     }
     if (err == ERR_ABSENT) {
-        key_file_fail(err, why, "%s: has no key of the role %s: make one with abdada keygen", dir,
-                      keys_role_text(role));
+        KEYS_FAIL(err, why, "%s: has no key of the role %s: make one with abdada keygen", dir,
+                  keys_role_text(role));
     }
     if (err == ERR_OK) {
         out->own = own.pair;
@@ -125,16 +114,6 @@ static int compare(const void *a, const void *b)
 {
     const struct keys_user *left = a, *right = b;
     return memcmp(left->public_key, right->public_key, KEYS_BYTES);
-}
-
-/* Names are shown on terminals. */
-static void copy_name(char out[KEYS_NAME_MAX], const char *name)
-{
-    size_t length = strnlen(name, KEYS_NAME_MAX - 1);
-    for (size_t i = 0; i < length; i++) {
-        out[i] = name[i] > ' ' && name[i] < 127 ? name[i] : '?';
-    }
-    out[length] = '\0';
 }
 
 /* A file that is removed while we read is none. With `skipped` a wrong one counts there, so that it
@@ -155,7 +134,7 @@ static enum err read_allowed(DIR *dir, const char *path, struct keys_user *user,
             continue;
         }
         if (err == ERR_OK && *count == KEYS_USERS_MAX) {
-            err = key_file_fail(ERR_RANGE, why, "%s: more than %d users", path, KEYS_USERS_MAX);
+            err = KEYS_FAIL(ERR_RANGE, why, "%s: more than %d users", path, KEYS_USERS_MAX);
         }
         if (err != ERR_OK) {
             return err;
@@ -163,7 +142,10 @@ static enum err read_allowed(DIR *dir, const char *path, struct keys_user *user,
         struct keys_user *u = &user[(*count)++];
         memcpy(u->public_key, file.pair.public_key, KEYS_BYTES);
         u->role = file.role;
-        copy_name(u->name, name);
+        snprintf(u->name, sizeof u->name, "%.*s", KEYS_NAME_MAX - 1, name);
+        for (char *c = u->name; *c != '\0'; c++) { /* names are shown on terminals */
+            *c = *c > ' ' && *c < 127 ? *c : '?';
+        }
     }
     return errno == 0 ? ERR_OK : key_file_fail_errno(why, path);
 }
@@ -180,8 +162,8 @@ static enum err refuse_twins(const char *path, struct keys_user *user, size_t *c
             user[kept++] = user[i];
             continue;
         }
-        enum err err = key_file_fail(ERR_RANGE, why, "%s: %s and %s have the same key", path,
-                                     user[i].name, user[i + 1].name);
+        enum err err = KEYS_FAIL(ERR_RANGE, why, "%s: %s and %s have the same key", path,
+                                 user[i].name, user[i + 1].name);
         if (skipped == NULL) {
             return err;
         }
@@ -198,23 +180,19 @@ enum err keys_load_allowed(const char *dir, struct keys_user **out, size_t *coun
     DIR *listing = NULL;
     size_t found = 0;
     enum err err = key_file_check_dir(dir, why);
-    if (err == ERR_OK) {
-        err = key_file_join(path, dir, "allowed", "", why);
-    }
-    if (err == ERR_OK) {
-        err = key_file_open_dir(path, &listing, why);
-    }
+    err = err ? err : key_file_join(path, dir, "allowed", "", why);
+    err = err ? err : key_file_open_dir(path, &listing, why);
     if (err != ERR_OK) {
         return err;
     }
     struct keys_user *user = calloc(KEYS_USERS_MAX, sizeof *user);
-    err = user == NULL ? key_file_fail(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM))
+    err = user == NULL ? KEYS_FAIL(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM))
                        : read_allowed(listing, path, user, &found, skipped, why);
     closedir(listing);
     if (err == ERR_OK) {
         qsort(user, found, sizeof *user, compare);
     }
-    err = err == ERR_OK ? refuse_twins(path, user, &found, skipped, why) : err;
+    err = err ? err : refuse_twins(path, user, &found, skipped, why);
     if (err != ERR_OK) {
         free(user);
         return err;
@@ -273,15 +251,13 @@ static enum err make_pair(const char *dir, const char *public_dir, const char *n
     char public[Z85_CHARS + 1], secret[Z85_CHARS + 1], line[64] = "", text[512];
     char secret_path[PATH_MAX], public_path[PATH_MAX];
     if (zmq_curve_keypair(public, secret) != 0) {
-        return key_file_fail(ERR_IO, why, "this machine's libzmq has no CURVE encryption");
+        return KEYS_FAIL(ERR_IO, why, "this machine's libzmq has no CURVE encryption");
     }
     if (role < KEYS_ROLES) {
         snprintf(line, sizeof line, "role %s\n", keys_role_text(role));
     }
     enum err err = key_file_join(secret_path, dir, name, secret_end, why);
-    if (err == ERR_OK) {
-        err = key_file_join(public_path, public_dir, name, public_end, why);
-    }
+    err = err ? err : key_file_join(public_path, public_dir, name, public_end, why);
     if (err == ERR_OK) {
         snprintf(text, sizeof text, "# abdada: for %s alone\n%spublic %s\nsecret %s\n", name, line,
                  public, secret);
@@ -301,21 +277,15 @@ static enum err make_pair(const char *dir, const char *public_dir, const char *n
 
 static enum err make_dir(const char *path, char *why)
 {
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+    const bool is_made = mkdir(path, 0700) == 0;
+    if (!is_made && errno != EEXIST) {
         return key_file_fail_errno(why, path);
     }
-    return key_file_check_dir(path, why);
-}
-
-static void remove_pair(const char *dir, const char *public_dir, const char *name)
-{
-    char path[PATH_MAX], why[KEYS_WHY_MAX];
-    if (key_file_join(path, dir, name, secret_end, why) == ERR_OK) {
-        unlink(path);
+    enum err err = key_file_check_dir(path, why);
+    if (err != ERR_OK && is_made) {
+        rmdir(path);
     }
-    if (key_file_join(path, public_dir, name, public_end, why) == ERR_OK) {
-        unlink(path);
-    }
+    return err;
 }
 
 enum err keys_make_ring(const char *dir, char *why)
@@ -323,21 +293,21 @@ enum err keys_make_ring(const char *dir, char *why)
     char allowed[PATH_MAX];
     unsigned made = 0; /* of the roles, then the server */
     enum err err = make_dir(dir, why);
-    if (err == ERR_OK) {
-        err = key_file_join(allowed, dir, "allowed", "", why);
-    }
-    if (err == ERR_OK) {
-        err = make_dir(allowed, why);
-    }
+    err = err ? err : key_file_join(allowed, dir, "allowed", "", why);
+    err = err ? err : make_dir(allowed, why);
     while (err == ERR_OK && made < KEYS_ROLES) {
         err = make_pair(dir, allowed, keys_role_text(made), (enum keys_role)made, why);
         made += err == ERR_OK;
     }
-    if (err == ERR_OK) {
-        err = make_pair(dir, dir, "server", KEYS_ROLES, why);
-    }
+    err = err ? err : make_pair(dir, dir, "server", KEYS_ROLES, why);
     for (unsigned i = 0; err != ERR_OK && i < made; i++) {
-        remove_pair(dir, allowed, keys_role_text(i));
+        char path[PATH_MAX], words[KEYS_WHY_MAX];
+        if (key_file_join(path, dir, keys_role_text(i), secret_end, words) == ERR_OK) {
+            unlink(path);
+        }
+        if (key_file_join(path, allowed, keys_role_text(i), public_end, words) == ERR_OK) {
+            unlink(path);
+        }
     }
     return err;
 }
@@ -353,16 +323,14 @@ enum err keys_make_user(const char *dir, const char *name, enum keys_role role, 
     keys_read_role(name, &named);
     if (length == 0 || length >= KEYS_NAME_MAX || name[0] == '.' ||
         strspn(name, letters) != length || strcmp(name, "server") == 0 || named != role) {
-        return key_file_fail(
+        return KEYS_FAIL(
             ERR_SYNTAX, why,
             "a user's name has letters, digits and -_. (fewer than %d), and is not server "
             "or another role",
             KEYS_NAME_MAX);
     }
     enum err err = make_dir(dir, why);
-    if (err == ERR_OK) {
-        err = key_file_join(allowed, dir, "allowed", "", why);
-    }
+    err = err ? err : key_file_join(allowed, dir, "allowed", "", why);
     if (err != ERR_OK) {
         return err;
     }
@@ -373,6 +341,49 @@ enum err keys_make_user(const char *dir, const char *name, enum keys_role role, 
     }
     if (err == ERR_OK) {
         *is_allowed = has_allowed;
+    }
+    return err;
+}
+
+/* ---- whether they are made ---- */
+
+/* role KEYS_ROLES: the server's. */
+static enum err check_pair(const char *dir, const char *public_dir, const char *name,
+                           enum keys_role role, char *why)
+{
+    char words[KEYS_WHY_MAX];
+    struct key_file secret = {.role = role}, public = {.role = role};
+    const unsigned wanted = KEY_FILE_PUBLIC | (role < KEYS_ROLES ? KEY_FILE_ROLE : 0);
+    enum err err = key_file_load(dir, name, secret_end, wanted | KEY_FILE_SECRET, &secret, words);
+    err = err ? err : key_file_load(public_dir, name, public_end, wanted, &public, words);
+    if (err == ERR_OK && (memcmp(secret.pair.public_key, public.pair.public_key, KEYS_BYTES) != 0 ||
+                          (role < KEYS_ROLES && (secret.role != role || public.role != role)))) {
+        err = ERR_EXIST;
+    } else if (err != ERR_OK && err != ERR_ABSENT) {
+        memcpy(why, words, sizeof words);
+    }
+    keys_wipe(&secret, sizeof secret);
+    return err;
+}
+
+enum err keys_check_user(const char *dir, const char *name, enum keys_role role, char *why)
+{
+    char allowed[PATH_MAX], words[KEYS_WHY_MAX];
+    enum err err = key_file_join(allowed, dir, "allowed", "", why);
+    if (err != ERR_OK) {
+        return err;
+    }
+    bool has_allowed = key_file_check_dir(allowed, words) != ERR_ABSENT;
+    return check_pair(dir, has_allowed ? allowed : dir, name, role, why);
+}
+
+enum err keys_check_ring(const char *dir, char *why)
+{
+    char allowed[PATH_MAX];
+    enum err err = key_file_join(allowed, dir, "allowed", "", why);
+    err = err ? err : check_pair(dir, dir, "server", KEYS_ROLES, why);
+    for (unsigned role = 0; err == ERR_OK && role < KEYS_ROLES; role++) {
+        err = check_pair(dir, allowed, keys_role_text(role), (enum keys_role)role, why);
     }
     return err;
 }

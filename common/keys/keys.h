@@ -11,8 +11,8 @@
  * administrator; not in the server's), public, secret: 40 characters of Z85 (ZeroMQ RFC 32). A
  * secret file that others than its owner may read is refused, and so is any file or folder here,
  * and any folder on the way there from the root (links are followed), that belongs to another than
- * root or the effective user. Threads: any. Memory: the caller's, unless said. Reads and writes
- * files. */
+ * root or the effective user, or that others may write (on the way: unless it has the sticky bit).
+ * Threads: any. Memory: the caller's, unless said. Reads and writes files. */
 #ifndef COMMON_KEYS_KEYS_H
 #define COMMON_KEYS_KEYS_H
 
@@ -62,6 +62,10 @@ const struct keys_user *keys_find(const struct keys_user *users, size_t count,
  * by it, all of them allowed. What is there already is never overwritten: ERR_EXIST. On failure no
  * file of these is left. */
 enum err keys_make_ring(const char *dir, char *why);
+/* Whether all keys that keys_make_ring makes are there, each user allowed, and are of use.
+ * ERR_ABSENT (not all are there) and ERR_EXIST (of other roles, or not of one pair) leave `why` as
+ * it is. */
+enum err keys_check_ring(const char *dir, char *why);
 
 /* One more user: dir/NAME.secret, and NAME.public in dir/allowed if there is such a directory
  * (*is_allowed), else in dir, which is made if need be. A name has letters, digits and "-_.", is
@@ -69,5 +73,7 @@ enum err keys_make_ring(const char *dir, char *why);
  * ERR_SYNTAX. */
 enum err keys_make_user(const char *dir, const char *name, enum keys_role role, bool *is_allowed,
                         char *why);
+/* Checks in the same way the two files that keys_make_user makes. */
+enum err keys_check_user(const char *dir, const char *name, enum keys_role role, char *why);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +23,7 @@ enum { SCHEMES = sizeof schemes / sizeof schemes[0], DB_MAX = 65535 };
 
 /* No message repeats a part of the URL: with a blank or a slash at the wrong place any part of it
  * may be one of the password. */
-__attribute__((format(printf, 3, 4))) static enum err fail(enum err err, char *why,
-                                                           const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(why, REDIS_WHY_MAX, format, list);
-    va_end(list);
-    return err;
-}
+#define FAIL(err, why, ...) err_say(err, why, REDIS_WHY_MAX, __VA_ARGS__)
 
 /* ---- the URL ---- */
 
@@ -67,7 +58,7 @@ static enum err read_login(const char *text, size_t length, struct redis_address
     size_t user = colon != NULL ? (size_t)(colon - text) : length;
     if (!decode(text, user, out->user) ||
         (colon != NULL && !decode(colon + 1, length - user - 1, out->password))) {
-        return fail(ERR_RANGE, why,
+        return FAIL(ERR_RANGE, why,
                     "Redis address: user and password have up to %d characters; %% begins the two "
                     "hexadecimal digits of one",
                     REDIS_LOGIN_MAX - 1);
@@ -103,18 +94,18 @@ static enum err read_nodes(const char *text, size_t length, struct redis_address
 {
     const char *end = text + length;
     if (length == 0) {
-        return fail(ERR_RANGE, why, "Redis address: it has no host");
+        return FAIL(ERR_RANGE, why, "Redis address: it has no host");
     }
     for (;;) {
         const char *comma = memchr(text, ',', (size_t)(end - text));
         size_t n = (size_t)((comma != NULL ? comma : end) - text);
         if (out->nodes >= REDIS_NODES_MAX) {
-            return fail(ERR_RANGE, why,
+            return FAIL(ERR_RANGE, why,
                         "Redis address: more than %d nodes; a few of them are enough",
                         REDIS_NODES_MAX);
         }
         if (!read_node(text, n, &out->node[out->nodes])) {
-            return fail(ERR_RANGE, why,
+            return FAIL(ERR_RANGE, why,
                         "Redis address: node %u is not HOST, HOST:PORT or [IPV6]:PORT",
                         out->nodes + 1);
         }
@@ -125,7 +116,7 @@ static enum err read_nodes(const char *text, size_t length, struct redis_address
         text = comma + 1;
     }
     if (!out->is_cluster && out->nodes > 1) {
-        return fail(ERR_RANGE, why,
+        return FAIL(ERR_RANGE, why,
                     "Redis address: several nodes are those of a cluster: redis+cluster://");
     }
     return ERR_OK;
@@ -135,10 +126,10 @@ static enum err read_db(const char *text, struct redis_address *out, char *why)
 {
     uint64_t db = 0;
     if (*text != '\0' && options_unsigned(text, 0, DB_MAX, &db) != ERR_OK) {
-        return fail(ERR_RANGE, why, "Redis address: after the / stands the number of a database");
+        return FAIL(ERR_RANGE, why, "Redis address: after the / stands the number of a database");
     }
     if (out->is_cluster && db != 0) {
-        return fail(ERR_RANGE, why, "Redis address: a cluster has database 0 alone");
+        return FAIL(ERR_RANGE, why, "Redis address: a cluster has database 0 alone");
     }
     out->db = (unsigned)db;
     return ERR_OK;
@@ -156,7 +147,7 @@ enum err redis_address_parse(struct redis_address *out, const char *url, char wh
         }
     }
     if (text == NULL) {
-        return fail(ERR_RANGE, why,
+        return FAIL(ERR_RANGE, why,
                     "Redis address: it begins with redis://, rediss://, redis+cluster:// or "
                     "rediss+cluster://");
     }
@@ -169,12 +160,8 @@ enum err redis_address_parse(struct redis_address *out, const char *url, char wh
         length -= (size_t)(at + 1 - text);
         text = at + 1;
     }
-    if (err == ERR_OK) {
-        err = read_nodes(text, length, &read, why);
-    }
-    if (err == ERR_OK) {
-        err = read_db(db, &read, why);
-    }
+    err = err == ERR_OK ? read_nodes(text, length, &read, why) : err;
+    err = err == ERR_OK ? read_db(db, &read, why) : err;
     if (err == ERR_OK) {
         *out = read;
     }
@@ -190,7 +177,7 @@ enum err redis_address_parse_option(struct redis_address *out, const char *url,
     enum err err = redis_address_parse(out, url, why);
     if (err == ERR_OK && out->password[0] != '\0') {
         redis_address_wipe(out);
-        return fail(ERR_RANGE, why,
+        return FAIL(ERR_RANGE, why,
                     "everybody on this host can read a password on a command line: set "
                     "ABDADA_REDIS_PASSWORD or ABDADA_REDIS_PASSWORD_FILE");
     }
@@ -205,9 +192,9 @@ static enum err read_password_file(const char *path, char out[REDIS_LOGIN_MAX], 
     int fd = -1;
     enum err err = ERR_OK;
     if (key_file_open(path, true, &fd, said) != ERR_OK) {
-        err = fail(ERR_IO, why, "%.190s", said);
+        err = FAIL(ERR_IO, why, "%.190s", said);
     } else if ((n = read(fd, line, sizeof line - 1)) < 0) {
-        err = fail(ERR_IO, why, "%.180s: %s", path, strerror(errno));
+        err = FAIL(ERR_IO, why, "%.180s: %s", path, strerror(errno));
     }
     if (fd >= 0) {
         close(fd);
@@ -217,7 +204,7 @@ static enum err read_password_file(const char *path, char out[REDIS_LOGIN_MAX], 
         size_t length = strcspn(line, "\r\n");
         if (length == 0 || length >= REDIS_LOGIN_MAX ||
             (line[length] == '\0' && length != (size_t)n)) {
-            err = fail(ERR_RANGE, why,
+            err = FAIL(ERR_RANGE, why,
                        "%.150s: its first line is not a password of 1 to %d characters", path,
                        REDIS_LOGIN_MAX - 1);
         } else {
@@ -227,18 +214,6 @@ static enum err read_password_file(const char *path, char out[REDIS_LOGIN_MAX], 
     }
     explicit_bzero(line, sizeof line);
     return err;
-}
-
-/* No secret, but who may change it says which server is the right one. */
-static enum err check_ca_file(const char *path, char *why)
-{
-    char said[KEYS_WHY_MAX];
-    int fd;
-    if (key_file_open(path, false, &fd, said) != ERR_OK) {
-        return fail(ERR_IO, why, "ABDADA_REDIS_CA: %.200s", said);
-    }
-    close(fd);
-    return ERR_OK;
 }
 
 enum err redis_address_environment(struct redis_address *address, char why[REDIS_WHY_MAX])
@@ -251,7 +226,7 @@ enum err redis_address_environment(struct redis_address *address, char why[REDIS
     bool has_password = read.password[0] != '\0';
     if (!has_password && password != NULL && *password != '\0') {
         if (strlen(password) >= REDIS_LOGIN_MAX) {
-            err = fail(ERR_RANGE, why, "ABDADA_REDIS_PASSWORD: more than %d characters",
+            err = FAIL(ERR_RANGE, why, "ABDADA_REDIS_PASSWORD: more than %d characters",
                        REDIS_LOGIN_MAX - 1);
         } else {
             memcpy(read.password, password, strlen(password) + 1);
@@ -260,10 +235,15 @@ enum err redis_address_environment(struct redis_address *address, char why[REDIS
         err = read_password_file(file, read.password, why);
     }
     if (err == ERR_OK && read.is_tls && ca != NULL && *ca != '\0') {
+        char said[KEYS_WHY_MAX];
+        int fd;
         if (strlen(ca) >= sizeof read.ca_file) {
-            err = fail(ERR_RANGE, why, "ABDADA_REDIS_CA: the file's name is too long");
+            err = FAIL(ERR_RANGE, why, "ABDADA_REDIS_CA: the file's name is too long");
+        } else if (key_file_open(ca, false, &fd, said) != ERR_OK) {
+            /* No secret, but anybody who may change it says which server is the right one. */
+            err = FAIL(ERR_IO, why, "ABDADA_REDIS_CA: %.200s", said);
         } else {
-            err = check_ca_file(ca, why);
+            close(fd);
             memcpy(read.ca_file, ca, strlen(ca) + 1);
         }
     }

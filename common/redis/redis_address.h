@@ -21,6 +21,8 @@ enum {
     REDIS_LOGIN_MAX = 256,
     REDIS_WHY_MAX = 256,
     REDIS_PORT = 6379,
+    REDIS_SLOTS = 16384, /* slots of a cluster */
+    REDIS_SCRIPTS_MAX = 16, /* scripts that are loaded by a connection */
     REDIS_TEXT_MAX = 1024,
 };
 

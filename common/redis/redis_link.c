@@ -41,9 +41,6 @@ enum {
     TRIES_MAX = 64, /* of a call */
 };
 
-_Static_assert(REDIS_MAP_SLOTS == (int)REDIS_SLOTS &&
-                   REDIS_SCRIPTS_MAX == (int)REDIS_NODE_SCRIPTS_MAX,
-               "the same");
 _Static_assert(REDIS_LINK_FDS_MAX == REDIS_MAP_NODES_MAX + 1, "one is the subscriber's");
 
 /* The calls of a slot are carried out in their order, or are lost: those that have to be sent again
@@ -65,7 +62,7 @@ struct redis_link {
     unsigned agains;
     uint32_t turn; /* of send_again */
     uint64_t calls;
-    struct slot_calls slot[REDIS_SLOTS + 1]; /* the last one is that of any slot: in no order */
+    struct slot_calls slot[REDIS_SLOTS];
     struct redis_node subscriber;
     unsigned subscriber_node; /* the node that it goes to */
     char *channel[REDIS_CHANNELS_MAX];
@@ -82,7 +79,7 @@ bool redis_link_is_up(const struct redis_link *link, unsigned slot)
 
 static struct slot_calls *calls_of(struct redis_link *link, const struct redis_call *call)
 {
-    return &link->slot[call->slot < REDIS_SLOTS ? call->slot : REDIS_SLOTS];
+    return &link->slot[call->slot];
 }
 
 static void hand_back(struct redis_link *link, struct redis_call *call)
@@ -136,11 +133,9 @@ static bool send_to(struct redis_link *link, struct redis_node *node, struct red
 }
 
 /* May it be sent, as far as others of its slot go? */
-static bool is_its_turn(const struct redis_link *link, const struct redis_call *call,
-                        const struct slot_calls *slot)
+static bool is_its_turn(const struct redis_link *link, const struct slot_calls *slot)
 {
-    return call->slot >= REDIS_SLOTS ||
-           (slot->kept_turn != link->turn && (slot->sent == 0 || slot->sent_turn == link->turn));
+    return slot->kept_turn != link->turn && (slot->sent == 0 || slot->sent_turn == link->turn);
 }
 
 /* What is due is sent to the node that serves its slot now, or waits on for one that does. */
@@ -154,12 +149,13 @@ static void send_again(struct redis_link *link)
     while (call != NULL) {
         struct redis_call *next = call->next;
         struct slot_calls *slot = calls_of(link, call);
+        CHECK_THAT(slot->waiting > 0, "link: its slot counts a call that waits");
         slot->waiting--;
         if (!is_in_time(link, call)) {
             call->next = NULL;
             *over_end = call;
             over_end = &call->next;
-        } else if (link->now_us >= call->due_us && is_its_turn(link, call, slot) &&
+        } else if (link->now_us >= call->due_us && is_its_turn(link, slot) &&
                    send_to(link, redis_map_owner(&link->map, call->slot), call)) {
             slot->sent_turn = link->turn;
         } else {
@@ -177,7 +173,7 @@ static void send_again(struct redis_link *link)
 static void lose_earlier(struct redis_link *link, const struct redis_call *later)
 {
     struct redis_call **at = &link->again, *over = NULL, **over_end = &over;
-    if (later->slot >= REDIS_SLOTS || calls_of(link, later)->waiting == 0) {
+    if (calls_of(link, later)->waiting == 0) {
         return;
     }
     while (*at != NULL) {
@@ -193,12 +189,13 @@ static void lose_earlier(struct redis_link *link, const struct redis_call *later
         link->agains--;
         calls_of(link, call)->waiting--;
     }
+    CHECK_THAT((link->agains > 0) == (link->again != NULL), "link: it counts the calls that wait");
     link->again_end = at;
     hand_back_all(link, over);
 }
 
-static void take_moved(struct redis_link *link, struct redis_node *from, struct redis_call *call,
-                       const redisReply *reply)
+static void on_moved(struct redis_link *link, struct redis_node *from, struct redis_call *call,
+                     const redisReply *reply)
 {
     unsigned slot = 0;
     struct redis_node *to = redis_map_target(&link->map, from, reply, &slot);
@@ -206,26 +203,23 @@ static void take_moved(struct redis_link *link, struct redis_node *from, struct 
     if (to != NULL) {
         redis_map_assign(&link->map, slot, to);
     }
-    if (call->slot < REDIS_SLOTS || !send_to(link, to, call)) {
-        keep_for_later(link, call, 0);
-    }
+    keep_for_later(link, call, 0);
 }
 
 /* The slot is on its way to that node, which takes this one call. */
-static void take_ask(struct redis_link *link, struct redis_node *from, struct redis_call *call,
-                     const redisReply *reply)
+static void on_ask(struct redis_link *link, struct redis_node *from, struct redis_call *call,
+                   const redisReply *reply)
 {
     unsigned slot = 0;
     struct redis_node *to = redis_map_target(&link->map, from, reply, &slot);
     struct redis_call *first =
         to == NULL ? NULL : redis_call_make_words(REDIS_CALL_ASKING, 1, (const char *[]){"ASKING"});
-    if (first == NULL || !redis_node_call(to, first, link->now_us)) {
+    const bool is_taken = first != NULL && redis_node_call(to, first, link->now_us);
+    if (!is_taken) {
         free(first);
-        keep_for_later(link, call, AGAIN_AFTER_US); /* the slot's owner says ASK again */
-        return;
     }
-    if (!send_to(link, to, call)) {
-        keep_for_later(link, call, AGAIN_AFTER_US);
+    if (!is_taken || !send_to(link, to, call)) {
+        keep_for_later(link, call, AGAIN_AFTER_US); /* the slot's owner says ASK again */
     }
 }
 
@@ -252,8 +246,8 @@ bool redis_link_leave_replica(struct redis_link *link)
 }
 
 /* An error that is not the user's yet: true if the call was taken. */
-static bool take_error(struct redis_link *link, struct redis_node *from, struct redis_call *call,
-                       const redisReply *reply)
+static bool on_error(struct redis_link *link, struct redis_node *from, struct redis_call *call,
+                     const redisReply *reply)
 {
     if (!is_in_time(link, call)) {
         return false;
@@ -281,9 +275,9 @@ static bool take_error(struct redis_link *link, struct redis_node *from, struct 
         return false;
     }
     if (begins(reply, "MOVED ")) {
-        take_moved(link, from, call, reply);
+        on_moved(link, from, call, reply);
     } else if (begins(reply, "ASK ")) {
-        take_ask(link, from, call, reply);
+        on_ask(link, from, call, reply);
     } else if (begins(reply, "TRYAGAIN")) {
         keep_for_later(link, call, AGAIN_AFTER_US);
     } else {
@@ -332,16 +326,6 @@ bool redis_link_subscribe(struct redis_link *link, const char *channel)
     return true;
 }
 
-static void take_subscription(struct redis_link *link, const struct redis_call *call,
-                              const redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_ERROR && link->o.denied != NULL) {
-        char text[REDIS_WHY_MAX];
-        redis_reader_printable(reply->str, reply->len, text);
-        link->o.denied(link->o.self, link->channel[call->tag], text);
-    }
-}
-
 /* Opened for the first channel; of a cluster it goes to another node after each loss. */
 static void tick_subscriber(struct redis_link *link)
 {
@@ -375,17 +359,21 @@ static void replied(void *self, struct redis_node *node, struct redis_call *call
                     const redisReply *reply)
 {
     struct redis_link *link = self;
+    char text[REDIS_WHY_MAX];
     switch (call->kind) {
     case REDIS_CALL_MAP:
         redis_map_take(&link->map, node, reply);
         break;
     case REDIS_CALL_SUBSCRIBE:
-        take_subscription(link, call, reply);
+        if (reply->type == REDIS_REPLY_ERROR && link->o.denied != NULL) {
+            redis_reader_printable(reply->str, reply->len, text);
+            link->o.denied(link->o.self, link->channel[call->tag], text);
+        }
         break;
     default:
         CHECK_THAT(calls_of(link, call)->sent > 0, "link: its slot counts a call on its way");
         calls_of(link, call)->sent--;
-        if (reply->type == REDIS_REPLY_ERROR && take_error(link, node, call, reply)) {
+        if (reply->type == REDIS_REPLY_ERROR && on_error(link, node, call, reply)) {
             return;
         }
         lose_earlier(link, call);
@@ -497,48 +485,31 @@ void redis_link_close(struct redis_link **out)
     *out = NULL;
 }
 
-/* Takes the call, which is NULL where there was no memory. */
-static bool queue(struct redis_link *link, struct redis_call *call, unsigned slot, uint64_t tag,
-                  uint64_t now_us)
+bool redis_link_call(struct redis_link *link, unsigned slot, unsigned script, unsigned keys,
+                     unsigned argc, const char *const *argv, const size_t *length, uint64_t tag,
+                     uint64_t now_us)
 {
+    CHECK(script < link->o.scripts && keys <= argc && slot < REDIS_SLOTS);
+    struct redis_call *call =
+        redis_link_is_up(link, slot)
+            ? redis_call_make(REDIS_CALL_USER, (int)script, keys, argc, argv, length)
+            : NULL;
     if (call == NULL) {
         return false;
     }
     link->now_us = now_us;
     call->tag = tag;
     call->slot = (uint16_t)slot;
-    call->first_us = now_us;
+    call->first_us = call->due_us = now_us;
     call->number = ++link->calls;
-    if (slot < REDIS_SLOTS && link->slot[slot].waiting > 0 && link->agains < AGAIN_MAX) {
-        call->due_us = now_us;
+    const bool waits = link->slot[slot].waiting > 0;
+    if (waits && link->agains < AGAIN_MAX) {
         wait_behind(link, call);
-        return true;
-    }
-    if ((slot < REDIS_SLOTS && link->slot[slot].waiting > 0) ||
-        !send_to(link, redis_map_owner(&link->map, slot), call)) {
+    } else if (waits || !send_to(link, redis_map_owner(&link->map, slot), call)) {
         free(call);
         return false;
     }
     return true;
-}
-
-bool redis_link_call(struct redis_link *link, unsigned slot, unsigned script, unsigned keys,
-                     unsigned argc, const char *const *argv, const size_t *length, uint64_t tag,
-                     uint64_t now_us)
-{
-    CHECK(script < link->o.scripts && keys <= argc);
-    return redis_link_is_up(link, slot) &&
-           queue(link, redis_call_make(REDIS_CALL_USER, (int)script, keys, argc, argv, length),
-                 slot, tag, now_us);
-}
-
-bool redis_link_command(struct redis_link *link, unsigned slot, unsigned argc,
-                        const char *const *argv, const size_t *length, uint64_t tag,
-                        uint64_t now_us)
-{
-    return redis_link_is_up(link, slot) &&
-           queue(link, redis_call_make(REDIS_CALL_USER, -1, 0, argc, argv, length), slot, tag,
-                 now_us);
 }
 
 static void finish(struct redis_link *link)

@@ -12,7 +12,7 @@
  *
  * Threads: one. Memory: allocates; what waits for a connection that does not take it is bounded
  * (redis_node.h). Blocking: only looking up a host's name, once for each node and, at most every
- * REDIS_HOST_LOOKUP_US, again while it cannot be reached. Time comes with the calls (microseconds,
+ * REDIS_NODE_LOOKUP_US, again while it cannot be reached. Time comes with the calls (microseconds,
  * monotonic). */
 #ifndef COMMON_REDIS_REDIS_LINK_H
 #define COMMON_REDIS_REDIS_LINK_H
@@ -27,9 +27,6 @@ struct redis_link;
 struct redisReply; /* hiredis */
 
 enum {
-    REDIS_SLOTS = 16384,
-    REDIS_SLOT_ANY = 0xffff,
-    REDIS_SCRIPTS_MAX = 16,
     REDIS_CHANNELS_MAX = 16,
     REDIS_LINK_FDS_MAX = 128,
     REDIS_LINK_AGAIN_US = 1000000, /* a call that a cluster moves about is tried for so long */
@@ -74,10 +71,6 @@ bool redis_link_is_up(const struct redis_link *link, unsigned slot);
 bool redis_link_call(struct redis_link *link, unsigned slot, unsigned script, unsigned keys,
                      unsigned argc, const char *const *argv, const size_t *length, uint64_t tag,
                      uint64_t now_us);
-/* Any other command, whole in argv. */
-bool redis_link_command(struct redis_link *link, unsigned slot, unsigned argc,
-                        const char *const *argv, const size_t *length, uint64_t tag,
-                        uint64_t now_us);
 /* What it is connected to takes no writes, as a script's answer says: it is a replica, or has
  * become one. Of a cluster the map is asked for anew. Else the connection ends, which is said
  * (`changed`), and its name is resolved again, or another of its addresses is tried. True: the

@@ -50,15 +50,9 @@ void redis_map_close(struct redis_map *map)
 
 struct redis_node *redis_map_owner(const struct redis_map *map, unsigned slot)
 {
-    if (slot < REDIS_MAP_SLOTS) {
-        return map->owner[slot] == REDIS_MAP_NOBODY ? NULL : &map->node[map->owner[slot]];
-    }
-    for (unsigned i = 0; i < map->nodes; i++) {
-        if (redis_node_is_up(&map->node[i])) {
-            return &map->node[i];
-        }
-    }
-    return NULL;
+    const unsigned owner = map->owner[slot];
+    CHECK_THAT(owner < map->nodes || owner == REDIS_MAP_NOBODY, "map: owners are nodes");
+    return owner == REDIS_MAP_NOBODY ? NULL : &map->node[owner];
 }
 
 static bool is_owner(const struct redis_map *map, unsigned index)
@@ -75,7 +69,7 @@ static unsigned free_place(struct redis_map *map, const uint8_t *next)
     }
     for (unsigned i = map->seeds; i < REDIS_MAP_NODES_MAX; i++) {
         if (map->node[i].state == REDIS_NODE_IDLE && !is_owner(map, i) &&
-            (next == NULL || memchr(next, (int)i, REDIS_MAP_SLOTS) == NULL)) {
+            (next == NULL || memchr(next, (int)i, REDIS_SLOTS) == NULL)) {
             redis_node_close(&map->node[i]);
             free(map->reason[i]);
             map->reason[i] = NULL;
@@ -99,6 +93,7 @@ static unsigned find_node(struct redis_map *map, const char *host, uint64_t port
         }
     }
     unsigned i = map->is_full ? REDIS_MAP_NOBODY : free_place(map, next);
+    CHECK_THAT(map->nodes <= REDIS_MAP_NODES_MAX, "map: its nodes are bounded");
     map->is_full = next != NULL && i == REDIS_MAP_NOBODY;
     if (i != REDIS_MAP_NOBODY) {
         redis_node_open(&map->node[i], map->setup, host, (uint16_t)port, false);
@@ -116,7 +111,7 @@ struct redis_node *redis_map_target(struct redis_map *map, const struct redis_no
     }
     memcpy(text, reply->str, reply->len);
     text[reply->len] = '\0';
-    if (sscanf(text, "%7s %5u %263s", word, slot, address) != 3 || *slot >= REDIS_MAP_SLOTS) {
+    if (sscanf(text, "%7s %5u %263s", word, slot, address) != 3 || *slot >= REDIS_SLOTS) {
         return NULL;
     }
     char *colon = strrchr(address, ':');
@@ -134,6 +129,7 @@ struct redis_node *redis_map_target(struct redis_map *map, const struct redis_no
 
 void redis_map_assign(struct redis_map *map, unsigned slot, const struct redis_node *node)
 {
+    CHECK_THAT(node >= map->node && node < map->node + map->nodes, "map: owners are nodes");
     map->owner[slot] = (uint8_t)(node - map->node);
     map->has_changed = true;
 }
@@ -144,7 +140,7 @@ void redis_map_node_changed(struct redis_map *map, struct redis_node *node)
     if (!map->is_known || !redis_node_is_up(node)) {
         redis_map_doubt(map);
     }
-    /* One that owns nothing was wanted for the map alone. */
+    /* A node that owns nothing was wanted for the map alone. */
     if (map->is_known && !redis_node_is_up(node) && !is_owner(map, (unsigned)(node - map->node))) {
         node->is_wanted = false;
     }
@@ -181,7 +177,7 @@ static unsigned read_node(struct redis_map *map, const struct redis_node *from,
 
 /* [first slot, last slot, master, replica ...] */
 static bool read_range(struct redis_map *map, const struct redis_node *from, const redisReply *row,
-                       uint8_t owner[REDIS_MAP_SLOTS])
+                       uint8_t owner[REDIS_SLOTS])
 {
     if (row->type != REDIS_REPLY_ARRAY || row->elements < 3 ||
         row->element[0]->type != REDIS_REPLY_INTEGER ||
@@ -189,7 +185,7 @@ static bool read_range(struct redis_map *map, const struct redis_node *from, con
         return false;
     }
     long long first = row->element[0]->integer, last = row->element[1]->integer;
-    if (first < 0 || last >= REDIS_MAP_SLOTS || first > last) {
+    if (first < 0 || last >= REDIS_SLOTS || first > last) {
         return false;
     }
     unsigned master = read_node(map, from, row->element[2], owner);
@@ -200,21 +196,10 @@ static bool read_range(struct redis_map *map, const struct redis_node *from, con
     return master != REDIS_MAP_NOBODY;
 }
 
-/* Owners are connected, the others are let go. */
-static void use_owners(struct redis_map *map, const uint8_t owner[REDIS_MAP_SLOTS])
-{
-    memcpy(map->owner, owner, sizeof map->owner);
-    for (unsigned i = 0; i < map->nodes; i++) {
-        map->node[i].is_wanted = is_owner(map, i);
-    }
-    map->is_known = true;
-    map->has_changed = true;
-}
-
 void redis_map_take(struct redis_map *map, struct redis_node *from, const struct redisReply *reply)
 {
     static const char single[] = "ERR This instance has cluster support disabled";
-    uint8_t owner[REDIS_MAP_SLOTS];
+    uint8_t owner[REDIS_SLOTS];
     unsigned ranges = 0;
     memset(owner, REDIS_MAP_NOBODY, sizeof owner);
     map->due_us = UINT64_MAX;
@@ -225,13 +210,17 @@ void redis_map_take(struct redis_map *map, struct redis_node *from, const struct
         redis_node_break(
             from, strcmp(text, single) == 0 ? "it is not part of a Redis Cluster: redis://" : text);
     }
-    for (size_t i = 0;
-         reply->type == REDIS_REPLY_ARRAY && i < reply->elements && i < REDIS_MAP_SLOTS; i++) {
+    for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements && i < REDIS_SLOTS;
+         i++) {
         ranges += read_range(map, from, reply->element[i], owner) ? 1 : 0;
     }
     map->is_full = false;
     if (ranges > 0) {
-        use_owners(map, owner);
+        memcpy(map->owner, owner, sizeof map->owner);
+        for (unsigned i = 0; i < map->nodes; i++) {
+            map->node[i].is_wanted = is_owner(map, i); /* the others are let go */
+        }
+        map->is_known = map->has_changed = true;
     } else if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0 && !map->is_known) {
         char address[OPTIONS_HOST_MAX + 16];
         options_host_port_text(from->at.host, from->at.port, address, sizeof address);
@@ -284,12 +273,7 @@ void redis_map_tick(struct redis_map *map, uint64_t now_us)
 
 /* ---- saying ---- */
 
-static enum said state_of(const struct redis_node *node)
-{
-    return redis_node_is_up(node) ? SAID_UP : node->has_failed ? SAID_DOWN : SAID_NOTHING;
-}
-
-/* Of slots without a node: why; NULL: that is not known yet. */
+/* Why slots have no node; NULL: not known yet. */
 static const char *why_nobody(const struct redis_map *map)
 {
     const char *why = "no node serves the slot";
@@ -317,9 +301,7 @@ static bool is_new_reason(char **said, const char *why, bool was_refused)
     return why != NULL;
 }
 
-void redis_map_say(struct redis_map *map, void *self,
-                   void (*changed)(void *self, unsigned first_slot, unsigned last_slot, bool up,
-                                   const char *why))
+void redis_map_say(struct redis_map *map, void *self, redis_map_changed *changed)
 {
     enum { NOBODY = REDIS_MAP_NODES_MAX };
     struct {
@@ -329,7 +311,9 @@ void redis_map_say(struct redis_map *map, void *self,
     } node[REDIS_MAP_NODES_MAX + 1] = {{SAID_NOTHING, false, NULL}};
     map->has_changed = false;
     for (unsigned i = 0; i < map->nodes; i++) {
-        node[i].now = state_of(&map->node[i]);
+        node[i].now = redis_node_is_up(&map->node[i]) ? SAID_UP
+                      : map->node[i].has_failed       ? SAID_DOWN
+                                                      : SAID_NOTHING;
         node[i].why = node[i].now == SAID_DOWN ? map->node[i].why : NULL;
     }
     node[NOBODY].why = why_nobody(map);
@@ -340,13 +324,12 @@ void redis_map_say(struct redis_map *map, void *self,
                                            i == NOBODY || map->node[i].was_refused);
         }
     }
-    for (unsigned first = 0, next = 0; first < REDIS_MAP_SLOTS; first = next) {
+    for (unsigned first = 0, next = 0; first < REDIS_SLOTS; first = next) {
         unsigned owner = map->owner[first], i = owner == REDIS_MAP_NOBODY ? NOBODY : owner;
         uint8_t before = map->said[first];
         bool is_due = node[i].now != SAID_NOTHING && (node[i].now != before || node[i].is_new);
         for (next = first;
-             next < REDIS_MAP_SLOTS && map->owner[next] == owner && map->said[next] == before;
-             next++) {
+             next < REDIS_SLOTS && map->owner[next] == owner && map->said[next] == before; next++) {
         }
         if (is_due) {
             memset(map->said + first, (int)node[i].now, next - first);
@@ -357,19 +340,17 @@ void redis_map_say(struct redis_map *map, void *self,
     }
 }
 
-void redis_map_say_silent(const struct redis_map *map, void *self,
-                          void (*changed)(void *self, unsigned first_slot, unsigned last_slot,
-                                          bool up, const char *why))
+void redis_map_say_silent(const struct redis_map *map, void *self, redis_map_changed *changed)
 {
     char address[OPTIONS_HOST_MAX + 16], why[REDIS_WHY_MAX];
     for (unsigned i = 0; i < map->seeds && changed != NULL; i++) {
         const struct redis_node *node = &map->node[i];
-        bool was_begun = node->state != REDIS_NODE_IDLE || node->host.lookup != NULL;
+        bool was_begun = node->state != REDIS_NODE_IDLE || node->name.lookup != NULL;
         if (map->said[0] == SAID_NOTHING && was_begun && !redis_node_is_up(node) &&
             !node->has_failed) {
             options_host_port_text(node->at.host, node->at.port, address, sizeof address);
             snprintf(why, sizeof why, "%.80s: %s", address, redis_node_silence_text(node->state));
-            changed(self, 0, REDIS_MAP_SLOTS - 1, false, why);
+            changed(self, 0, REDIS_SLOTS - 1, false, why);
         }
     }
 }

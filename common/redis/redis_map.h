@@ -12,7 +12,6 @@
 #include "common/redis/redis_node.h"
 
 enum {
-    REDIS_MAP_SLOTS = 16384,
     REDIS_MAP_NODES_MAX = 127,
     REDIS_MAP_NOBODY = 0xff, /* in `owner` */
     REDIS_MAP_ASK_US = 200000, /* between two questions */
@@ -27,7 +26,7 @@ struct redis_map {
     /* state */
     struct redis_node *node; /* REDIS_MAP_NODES_MAX */
     unsigned nodes;
-    uint8_t owner[REDIS_MAP_SLOTS]; /* index of a node */
+    uint8_t owner[REDIS_SLOTS]; /* index of a node */
     bool is_known; /* the owners */
     char empty[REDIS_WHY_MAX]; /* while they are not: what a node without any said; or "" */
     uint64_t due_us; /* when to ask; UINT64_MAX: there is no need */
@@ -36,7 +35,7 @@ struct redis_map {
 
     /* what was said of it */
     bool has_changed; /* there may be something to say */
-    uint8_t said[REDIS_MAP_SLOTS]; /* of the slots */
+    uint8_t said[REDIS_SLOTS]; /* of the slots */
     char *reason[REDIS_MAP_NODES_MAX + 1]; /* of the nodes, and of nobody; NULL: nothing */
 };
 
@@ -46,8 +45,7 @@ enum err redis_map_open(struct redis_map *map, struct redis_node_setup *setup,
 /* A zeroed map is fine. */
 void redis_map_close(struct redis_map *map);
 
-/* The node that serves a slot, be it up or not; NULL: unknown. Beyond the slots: any node that is
- * up. */
+/* The node that serves a slot, be it up or not; NULL: unknown. */
 struct redis_node *redis_map_owner(const struct redis_map *map, unsigned slot);
 /* "MOVED 3999 127.0.0.1:6381" from that node, or ASK: the node it names, which is added where it is
  * new, and wanted from now on. NULL: not understood, or no room. */
@@ -64,14 +62,13 @@ void redis_map_node_changed(struct redis_map *map, struct redis_node *node);
 /* Serves the nodes as redis_node_tick, asks for the map where that is due. */
 void redis_map_tick(struct redis_map *map, uint64_t now_us);
 
-/* Says what has changed (redis_link_options.changed). */
-void redis_map_say(struct redis_map *map, void *self,
-                   void (*changed)(void *self, unsigned first_slot, unsigned last_slot, bool up,
-                                   const char *why));
+/* As redis_link_options.changed. */
+typedef void redis_map_changed(void *self, unsigned first_slot, unsigned last_slot, bool up,
+                               const char *why);
+/* Says what has changed. */
+void redis_map_say(struct redis_map *map, void *self, redis_map_changed *changed);
 /* At the end: the same for what never was up, and of which nothing was said, as it had not been
  * silent for long enough to be given up. */
-void redis_map_say_silent(const struct redis_map *map, void *self,
-                          void (*changed)(void *self, unsigned first_slot, unsigned last_slot,
-                                          bool up, const char *why));
+void redis_map_say_silent(const struct redis_map *map, void *self, redis_map_changed *changed);
 
 #endif

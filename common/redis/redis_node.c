@@ -20,8 +20,89 @@ enum { IOV_MAX_HERE = 64, READS_MAX = 16, WORD_MAX = 24 };
 
 /* ---- calls ---- */
 
+static size_t decimal_length(size_t n)
+{
+    size_t digits = 1;
+    for (; n >= 10; n /= 10) {
+        digits++;
+    }
+    return digits;
+}
+
+/* One argument as the protocol has it; returns its end. */
+static char *put_word(char *at, const char *word, size_t length)
+{
+    at += sprintf(at, "$%zu\r\n", length);
+    memcpy(at, word, length);
+    memcpy(at + length, "\r\n", 2);
+    return at + length + 2;
+}
+
+static size_t word_length(size_t length)
+{
+    return 1 + decimal_length(length) + 2 + length + 2;
+}
+
+struct redis_call *redis_call_make(enum redis_call_kind kind, int script, unsigned keys,
+                                   unsigned argc, const char *const *argv, const size_t *length)
+{
+    static const char command[] = "EVALSHA", hash[REDIS_CALL_HASH];
+    char count[16];
+    unsigned words = argc;
+    size_t count_length = (size_t)snprintf(count, sizeof count, "%u", keys), whole = 0;
+    if (script >= 0) {
+        words += 3;
+        whole = word_length(sizeof command - 1) + word_length(REDIS_CALL_HASH) +
+                word_length(count_length);
+    }
+    whole += 1 + decimal_length(words) + 2;
+    for (unsigned i = 0; i < argc; i++) {
+        if (length[i] > REDIS_CALL_BYTES_MAX || whole > REDIS_CALL_BYTES_MAX) {
+            return NULL;
+        }
+        whole += word_length(length[i]);
+    }
+    struct redis_call *call = malloc(sizeof *call + whole + 1);
+    if (call == NULL) {
+        return NULL;
+    }
+    *call = (struct redis_call){.kind = kind, .length = whole};
+    char *at = call->bytes + sprintf(call->bytes, "*%u\r\n", words);
+    if (script >= 0) {
+        at = put_word(at, command, sizeof command - 1);
+        at = put_word(at, hash, REDIS_CALL_HASH);
+        call->script = (uint8_t)script;
+        call->hash_at = (size_t)(at - call->bytes) - 2 - REDIS_CALL_HASH;
+        at = put_word(at, count, count_length);
+    }
+    for (unsigned i = 0; i < argc; i++) {
+        at = put_word(at, argv[i], length[i]);
+    }
+    CHECK_THAT(at == call->bytes + whole, "call: it is as long as was reckoned");
+    return call;
+}
+
+void redis_call_free(struct redis_call *call)
+{
+    if (call != NULL && call->kind == REDIS_CALL_AUTH) {
+        explicit_bzero(call->bytes, call->length);
+    }
+    free(call);
+}
+
+struct redis_call *redis_call_make_words(enum redis_call_kind kind, unsigned argc,
+                                         const char *const *argv)
+{
+    size_t length[6];
+    for (unsigned i = 0; i < argc; i++) {
+        length[i] = strlen(argv[i]);
+    }
+    return redis_call_make(kind, -1, 0, argc, argv, length);
+}
+
 static void append(struct redis_node *node, struct redis_call *call)
 {
+    CHECK_THAT((node->calls > 0) == (node->first != NULL), "node: it counts the calls that wait");
     call->next = NULL;
     call->queued_us = node->now_us;
     if (call->hash_at != 0) {
@@ -74,11 +155,18 @@ void redis_node_break(struct redis_node *node, const char *reason)
     }
 }
 
+static void break_by(struct redis_node *node, const redisReply *error)
+{
+    char text[REDIS_WHY_MAX];
+    redis_reader_printable(error->str, error->len, text);
+    redis_node_break(node, text);
+}
+
 void redis_node_refuse_replica(struct redis_node *node)
 {
     node->is_replica = true;
     if (node->state == REDIS_NODE_IDLE) {
-        redis_host_forget(&node->host);
+        lookup_name_forget(&node->name);
     } else {
         redis_node_break(node, "this is a replica: name its master");
     }
@@ -110,22 +198,23 @@ static void hand_back(struct redis_node *node)
         }
     }
     node->last = NULL;
+    CHECK_THAT(node->calls == 0 && node->bytes == 0, "node: what waits is counted");
 }
 
 /* With node->why. Another address of the host is tried at once. */
 static void end_connection(struct redis_node *node)
 {
     bool has_another =
-        (node->state <= REDIS_NODE_CONNECTING || node->is_replica) && node->host.next != NULL;
+        (node->state <= REDIS_NODE_CONNECTING || node->is_replica) && node->name.next != NULL;
     node->was_refused = node->state == REDIS_NODE_SECURING || node->state == REDIS_NODE_LOGIN;
     disconnect(node);
     node->retry_us = node->now_us;
     if (!has_another) {
-        redis_host_rewind(&node->host);
+        node->name.next = NULL;
         node->retry_us += node->backoff_us;
         node->backoff_us *= node->backoff_us < REDIS_NODE_RETRY_MAX_US ? 2 : 1;
         if (node->is_replica) { /* by now the name may be that of the master */
-            redis_host_forget(&node->host);
+            lookup_name_forget(&node->name);
             node->backoff_us = REDIS_NODE_REPLICA_US;
         }
         node->has_failed = true;
@@ -138,38 +227,29 @@ static void end_connection(struct redis_node *node)
 
 /* ---- connecting ---- */
 
-static void begin_to_connect(struct redis_node *node)
+/* NULL, or why not. */
+static const char *try_to_connect(struct redis_node *node)
 {
     int one = 1;
     const char *why = "";
-    node->progress_us = node->now_us;
     if (node->setup->unusable[0] != '\0') {
-        say(node, "%s", node->setup->unusable);
-        end_connection(node);
-        return;
+        return node->setup->unusable;
     }
-    const struct addrinfo *to = redis_host_next(&node->host, &node->at, node->now_us, &why);
-    if (to == NULL && why == NULL) {
-        return; /* it is being resolved */
-    }
+    const struct addrinfo *to =
+        lookup_name_next(&node->name, &node->at, REDIS_NODE_LOOKUP_US, node->now_us, &why);
     if (to == NULL) {
-        say(node, "%s", why);
-        end_connection(node);
-        return;
+        return why; /* NULL: it is being resolved */
     }
     node->fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
     node->reader = redis_reader_open();
     if (node->fd < 0 || node->reader == NULL) {
-        say(node, "%s", node->fd < 0 ? strerror(errno) : err_text(ERR_NOMEM));
-        end_connection(node);
-        return;
+        return node->fd < 0 ? strerror(errno) : err_text(ERR_NOMEM);
     }
     setsockopt(node->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     node->state = REDIS_NODE_CONNECTING;
-    if (connect(node->fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS) {
-        say(node, "%s", strerror(errno));
-        end_connection(node);
-    }
+    return connect(node->fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS
+               ? strerror(errno)
+               : NULL;
 }
 
 /* False: no memory; the connection is as good as none. */
@@ -221,7 +301,7 @@ static void begin_login(struct redis_node *node)
     }
 }
 
-static void take_connected(struct redis_node *node)
+static void on_connected(struct redis_node *node)
 {
     struct pollfd fd = {.fd = node->fd, .events = POLLOUT};
     int error = 0;
@@ -231,6 +311,10 @@ static void take_connected(struct redis_node *node)
     }
     if (getsockopt(node->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) {
         redis_node_break(node, strerror(error != 0 ? error : errno));
+        return;
+    }
+    if (lookup_drop_if_itself(node->fd)) {
+        redis_node_break(node, strerror(ECONNREFUSED));
         return;
     }
     node->progress_us = node->now_us;
@@ -245,7 +329,7 @@ static void take_connected(struct redis_node *node)
     }
 }
 
-static void take_handshake(struct redis_node *node)
+static void on_handshake(struct redis_node *node)
 {
     char why[REDIS_WHY_MAX];
     switch (redis_tls_handshake(node->tls, why)) {
@@ -330,6 +414,7 @@ bool redis_node_call(struct redis_node *node, struct redis_call *call, uint64_t 
 
 bool redis_node_load(struct redis_node *node, unsigned script, uint64_t now_us)
 {
+    CHECK(script < node->setup->scripts);
     node->now_us = now_us;
     return node->state == REDIS_NODE_UP && !node->is_broken &&
            (node->is_loading[script] || queue_load(node, script));
@@ -352,76 +437,49 @@ static void refuse_login(struct redis_node *node, const redisReply *reply)
     redis_node_break(node, text);
 }
 
-static void take_load(struct redis_node *node, const struct redis_call *call,
-                      const redisReply *reply)
-{
-    node->is_loading[call->script] = false;
-    if (reply->type != REDIS_REPLY_STRING || reply->len != REDIS_CALL_HASH) {
-        redis_node_break(node, "it does not take our scripts");
-        return;
-    }
-    memcpy(node->hash[call->script], reply->str, REDIS_CALL_HASH);
-}
-
-/* Of the fields and values of HELLO; everybody may call it, whatever the ACL says. */
-static void take_role(struct redis_node *node, const redisReply *reply)
-{
-    for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
-        if (redis_reader_is(reply->element[i], "role") &&
-            !redis_reader_is(reply->element[i + 1], "master")) {
-            redis_node_refuse_replica(node);
-        }
-    }
-}
-
-static void take_ready(struct redis_node *node)
-{
-    node->state = REDIS_NODE_UP;
-    node->is_replica = false;
-    node->has_failed = false;
-    node->why[0] = '\0';
-    node->backoff_us = REDIS_NODE_RETRY_MIN_US;
-    node->setup->changed(node->setup->self, node);
-}
-
 /* An answer to a call of the node's own. */
 static void take_own(struct redis_node *node, const struct redis_call *call,
                      const redisReply *reply)
 {
-    if (reply->type == REDIS_REPLY_ERROR) {
-        if (call->kind == REDIS_CALL_AUTH) {
-            refuse_login(node, reply);
-        } else if (call->kind != REDIS_CALL_ASKING && call->kind != REDIS_CALL_ROLE) {
-            char text[REDIS_WHY_MAX];
-            redis_reader_printable(reply->str, reply->len, text);
-            redis_node_break(node, text);
+    if (reply->type == REDIS_REPLY_ERROR && call->kind == REDIS_CALL_AUTH) {
+        refuse_login(node, reply);
+    } else if (reply->type == REDIS_REPLY_ERROR) {
+        if (call->kind != REDIS_CALL_ASKING && call->kind != REDIS_CALL_ROLE) {
+            break_by(node, reply);
         }
     } else if (call->kind == REDIS_CALL_LOAD) {
-        take_load(node, call, reply);
-    } else if (call->kind == REDIS_CALL_ROLE) {
-        take_role(node, reply);
+        node->is_loading[call->script] = false;
+        if (reply->type == REDIS_REPLY_STRING && reply->len == REDIS_CALL_HASH) {
+            memcpy(node->hash[call->script], reply->str, REDIS_CALL_HASH);
+        } else {
+            redis_node_break(node, "it does not take our scripts");
+        }
+    } else if (call->kind == REDIS_CALL_ROLE) { /* HELLO: anybody may say it, whatever the ACL */
+        for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
+            if (redis_reader_is(reply->element[i], "role") &&
+                !redis_reader_is(reply->element[i + 1], "master")) {
+                redis_node_refuse_replica(node);
+            }
+        }
     } else if (call->kind == REDIS_CALL_READY) {
-        take_ready(node);
+        node->state = REDIS_NODE_UP;
+        node->is_replica = node->has_failed = false;
+        node->why[0] = '\0';
+        node->backoff_us = REDIS_NODE_RETRY_MIN_US;
+        node->setup->changed(node->setup->self, node);
     }
 }
 
-static bool is_message(const redisReply *reply)
+static void on_reply(struct redis_node *node, const redisReply *reply)
 {
-    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
-           redis_reader_is(reply->element[0], "message");
-}
-
-static void take_reply(struct redis_node *node, const redisReply *reply)
-{
-    if (node->is_subscriber && is_message(reply)) {
+    if (node->is_subscriber && reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+        redis_reader_is(reply->element[0], "message")) {
         node->setup->pushed(node->setup->self, reply);
         return;
     }
     if (node->first == NULL || node->first == node->unsent) {
         if (reply->type == REDIS_REPLY_ERROR) { /* "max number of clients reached" */
-            char text[REDIS_WHY_MAX];
-            redis_reader_printable(reply->str, reply->len, text);
-            redis_node_break(node, text);
+            break_by(node, reply);
         } else {
             redis_node_break(node, "it answers what was not asked");
         }
@@ -450,8 +508,8 @@ static void take_replies(struct redis_node *node)
             return;
         }
         node->progress_us = node->now_us; /* a part of a reply is none: it may never end */
-        take_reply(node, reply);
-        redis_reader_free(reply);
+        on_reply(node, reply);
+        freeReplyObject(reply);
     }
 }
 
@@ -492,10 +550,10 @@ bool redis_node_serve(struct redis_node *node, uint64_t now_us)
         return false;
     }
     if (node->state == REDIS_NODE_CONNECTING) {
-        take_connected(node);
+        on_connected(node);
     }
     if (node->state == REDIS_NODE_SECURING && !node->is_broken) {
-        take_handshake(node);
+        on_handshake(node);
     }
     if (node->state >= REDIS_NODE_LOGIN) {
         write_unsent(node);
@@ -508,6 +566,7 @@ bool redis_node_serve(struct redis_node *node, uint64_t now_us)
         end_connection(node);
     }
     CHECK_THAT((node->state == REDIS_NODE_IDLE) == (node->fd < 0), "node: connected by a socket");
+    CHECK_THAT((node->fd < 0) == (node->reader == NULL), "node: what a socket brings is read");
     return any;
 }
 
@@ -515,8 +574,12 @@ void redis_node_tick(struct redis_node *node, uint64_t now_us)
 {
     node->now_us = now_us;
     if (node->state == REDIS_NODE_IDLE) {
-        if (node->is_wanted && now_us >= node->retry_us) {
-            begin_to_connect(node);
+        const bool is_due = node->is_wanted && now_us >= node->retry_us;
+        node->progress_us = is_due ? now_us : node->progress_us;
+        const char *why = is_due ? try_to_connect(node) : NULL;
+        if (why != NULL) {
+            say(node, "%s", why);
+            end_connection(node);
         }
         return;
     }
@@ -554,13 +617,15 @@ bool redis_node_poll(const struct redis_node *node, struct pollfd *out)
 
 void redis_node_moved(struct redis_node *node)
 {
-    redis_host_forget(&node->host);
+    CHECK_THAT(node->state == REDIS_NODE_IDLE, "node: connected where it says");
+    lookup_name_forget(&node->name);
     node->backoff_us = REDIS_NODE_RETRY_MIN_US;
 }
 
 bool redis_node_open(struct redis_node *node, struct redis_node_setup *setup, const char *host,
                      uint16_t port, bool is_subscriber)
 {
+    CHECK(setup->scripts <= REDIS_SCRIPTS_MAX);
     *node = (struct redis_node){
         .setup = setup,
         .at.port = port,
@@ -587,7 +652,7 @@ void redis_node_close(struct redis_node *node)
         shutdown(node->fd, SHUT_WR);
     }
     disconnect(node);
-    redis_host_forget(&node->host);
+    lookup_name_forget(&node->name);
     while (node->first != NULL) {
         redis_call_free(take_first(node));
     }

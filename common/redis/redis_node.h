@@ -14,25 +14,59 @@
 #ifndef COMMON_REDIS_REDIS_NODE_H
 #define COMMON_REDIS_REDIS_NODE_H
 
+#include "common/lookup.h"
 #include "common/redis/redis_address.h"
-#include "common/redis/redis_call.h"
-#include "common/redis/redis_host.h"
 #include "common/redis/redis_tls.h"
 
 #include <poll.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct redisReply;
 struct redis_reader;
 
 enum {
-    REDIS_NODE_SCRIPTS_MAX = 16,
+    REDIS_CALL_BYTES_MAX = 32 << 20,
+    REDIS_CALL_HASH = 40, /* characters of a script's hash */
+};
+
+enum redis_call_kind {
+    REDIS_CALL_USER, /* these three are the link's */
+    REDIS_CALL_MAP,
+    REDIS_CALL_SUBSCRIBE,
+    REDIS_CALL_AUTH, /* these are the node's */
+    REDIS_CALL_SELECT,
+    REDIS_CALL_ROLE,
+    REDIS_CALL_LOAD,
+    REDIS_CALL_READY, /* the last one of a log-in */
+    REDIS_CALL_PING,
+    REDIS_CALL_ASKING,
+};
+
+/* A command as it is sent, and kept until its answer is there. One block of memory. */
+struct redis_call {
+    struct redis_call *next;
+    uint64_t tag;
+    uint64_t number; /* its number among the user's calls */
+    uint64_t first_us, queued_us; /* when the user made it; when it came to this node */
+    uint64_t due_us; /* for who keeps it aside */
+    enum redis_call_kind kind;
+    uint16_t slot;
+    uint8_t script; /* number of the script, for EVALSHA and SCRIPT LOAD */
+    uint8_t tries;
+    size_t hash_at; /* where in `bytes` the script's hash belongs; 0: nowhere */
+    size_t length;
+    char bytes[];
+};
+
+enum {
     REDIS_NODE_CALLS_MAX = 1 << 16, /* calls that wait for answers, or to be sent */
     REDIS_NODE_READ = 64 << 10, /* bytes at once */
     REDIS_NODE_SILENCE_US = 1500000,
     REDIS_NODE_IDLE_US = 1000000, /* after which it is asked for a sign of life */
     REDIS_NODE_RETRY_MIN_US = 50000,
     REDIS_NODE_RETRY_MAX_US = 400000,
+    REDIS_NODE_LOOKUP_US = 5000000, /* between the begins of two look-ups of its name */
     REDIS_NODE_REPLICA_US = 1000000, /* before a replica is looked at again */
 };
 
@@ -77,7 +111,7 @@ struct redis_node {
     int fd;
     struct redis_tls *tls;
     struct redis_reader *reader;
-    struct redis_host host;
+    struct lookup_name name; /* addresses of the host, resolved anew where none answers */
     uint64_t progress_us; /* the last step of connecting, or the last whole reply */
     uint64_t retry_us, backoff_us;
     uint64_t now_us;
@@ -92,9 +126,19 @@ struct redis_node {
     size_t unsent_offset;
     unsigned calls;
     size_t bytes; /* of them, up to REDIS_CALL_BYTES_MAX */
-    char hash[REDIS_NODE_SCRIPTS_MAX][REDIS_CALL_HASH];
-    bool is_loading[REDIS_NODE_SCRIPTS_MAX];
+    char hash[REDIS_SCRIPTS_MAX][REDIS_CALL_HASH];
+    bool is_loading[REDIS_SCRIPTS_MAX];
 };
+
+/* A call made of argc arguments; ahead of them, where `script` is not negative, EVALSHA, room for
+ * the hash of that script, and `keys`. NULL: no memory, or too large. */
+struct redis_call *redis_call_make(enum redis_call_kind kind, int script, unsigned keys,
+                                   unsigned argc, const char *const *argv, const size_t *length);
+/* Frees a call. One with a password is wiped. Accepts NULL. */
+void redis_call_free(struct redis_call *call);
+/* A command of up to 6 plain words. */
+struct redis_call *redis_call_make_words(enum redis_call_kind kind, unsigned argc,
+                                         const char *const *argv);
 
 /* Nothing is connected yet. False: no memory. */
 bool redis_node_open(struct redis_node *node, struct redis_node_setup *setup, const char *host,

@@ -27,6 +27,7 @@ static void *create_array(const redisReadTask *task, element_count elements)
         return NULL;
     }
     r->elements += (size_t)elements;
+    CHECK_THAT(r->elements <= REDIS_READER_ELEMENTS_MAX, "reader: a reply is bounded");
     return r->create_array(task, elements);
 }
 
@@ -72,11 +73,6 @@ enum err redis_reader_next(struct redis_reader *reader, struct redisReply **out)
     reader->pending = reader->elements = 0;
     *out = reply;
     return ERR_OK;
-}
-
-void redis_reader_free(struct redisReply *reply)
-{
-    freeReplyObject(reply);
 }
 
 bool redis_reader_is(const struct redisReply *reply, const char *word)

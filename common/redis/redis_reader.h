@@ -25,10 +25,9 @@ void redis_reader_close(struct redis_reader **reader);
 
 /* ERR_NOMEM. */
 enum err redis_reader_feed(struct redis_reader *reader, const char *bytes, size_t length);
-/* The next reply that is complete, for redis_reader_free; none: *out stays. ERR_PROTO: not the
- * protocol, or too many elements; ERR_FULL: too many bytes. */
+/* The next reply that is complete, for hiredis' freeReplyObject; none: *out stays. ERR_PROTO: not
+ * the protocol, or too many elements; ERR_FULL: too many bytes. */
 enum err redis_reader_next(struct redis_reader *reader, struct redisReply **out);
-void redis_reader_free(struct redisReply *reply);
 
 /* Whether it is a text, and that one. */
 bool redis_reader_is(const struct redisReply *reply, const char *word);

@@ -90,18 +90,17 @@ enum err redis_tls_trust_open(struct redis_tls_trust **out, const char *ca_file,
 {
     struct redis_tls_trust *t = calloc(1, sizeof *t);
     if (t == NULL) {
-        snprintf(why, REDIS_WHY_MAX, "%s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, REDIS_WHY_MAX, "%s", err_text(ERR_NOMEM));
     }
     t->socket = make_socket();
     t->context = SSL_CTX_new(TLS_client_method());
     ERR_clear_error();
     if (t->context == NULL || t->socket == NULL) {
-        snprintf(why, REDIS_WHY_MAX, "TLS cannot be begun");
+        snprintf(why, REDIS_WHY_MAX, "cannot start TLS");
     } else if (*ca_file != '\0' && SSL_CTX_load_verify_locations(t->context, ca_file, NULL) != 1) {
         snprintf(why, REDIS_WHY_MAX, "%.180s: not a file of certificates in PEM", ca_file);
     } else if (*ca_file == '\0' && SSL_CTX_set_default_verify_paths(t->context) != 1) {
-        snprintf(why, REDIS_WHY_MAX, "this system has no certificates that it trusts");
+        snprintf(why, REDIS_WHY_MAX, "no trusted certificates here; set ABDADA_REDIS_CA");
     } else {
         SSL_CTX_set_min_proto_version(t->context, TLS1_2_VERSION);
         SSL_CTX_set_options(t->context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);

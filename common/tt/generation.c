@@ -36,12 +36,12 @@ static unsigned find(const struct tt_generations *g, uint64_t namespace_id)
 
 static bool is_present(const struct tt_generations *g, uint8_t generation)
 {
-    bool found = false;
     for (unsigned i = 0; i < TT_NAMESPACES; i++) {
-        found =
-            found || (READ(&g->known[i].used) != 0 && READ(&g->known[i].generation) == generation);
+        if (READ(&g->known[i].used) != 0 && READ(&g->known[i].generation) == generation) {
+            return true;
+        }
     }
-    return found;
+    return false;
 }
 
 /* Begins a generation of known[index]. The place is free meanwhile: a process that is killed here
@@ -91,17 +91,6 @@ void tt_generations_keep(struct tt_generations *g, uint64_t namespace_id)
     }
 }
 
-/* Every generation that is not the present one of a namespace becomes one job older. */
-static void age(struct tt_generations *g)
-{
-    for (unsigned i = TT_GENERATION_NONE + 1; i < 256; i++) {
-        uint8_t rank = tt_generations_rank(g, (uint8_t)i);
-        if (rank > 1 && !is_present(g, (uint8_t)i)) {
-            set_rank(g, (uint8_t)i, rank - 1u);
-        }
-    }
-}
-
 unsigned tt_generations_advance(struct tt_generations *g, uint64_t namespace_id)
 {
     uint64_t jobs = atomic_fetch_add_explicit(&g->jobs, 1, memory_order_relaxed) + 1;
@@ -114,7 +103,13 @@ unsigned tt_generations_advance(struct tt_generations *g, uint64_t namespace_id)
         }
     }
     WRITE(&g->known[index].used, 0);
-    age(g);
+    /* Every generation that is not the present one of a namespace becomes one job older. */
+    for (unsigned i = TT_GENERATION_NONE + 1; i < 256; i++) {
+        uint8_t rank = tt_generations_rank(g, (uint8_t)i);
+        if (rank > 1 && !is_present(g, (uint8_t)i)) {
+            set_rank(g, (uint8_t)i, rank - 1u);
+        }
+    }
     begin(g, index, namespace_id);
     return index;
 }

@@ -33,7 +33,7 @@ _Static_assert(sizeof(struct tt_inflight_entry) == 64 &&
                    offsetof(struct tt_inflight_entry, by_age) == 0,
                "a cache line, found through its first member");
 
-/* Of the sessions whose numbers end alike; by age. */
+/* Entries of the sessions whose numbers end alike, by age. */
 struct tt_session_entries {
     _Alignas(32) struct link ring;
     uint32_t entries;
@@ -124,7 +124,7 @@ void tt_inflight_close(struct tt_inflight *t)
     memset(t, 0, sizeof *t);
 }
 
-/* ---- a session's ring, by age ---- */
+/* ---- a session's ring, by age: newer than its head is the oldest ---- */
 
 static void ring_append(struct link *ring, struct link *link)
 {
@@ -140,38 +140,12 @@ static void ring_remove(const struct link *link)
     link->newer->older = link->older;
 }
 
-/* `ring` itself: there is none. */
-static struct link *ring_oldest(const struct link *ring)
-{
-    return ring->newer;
-}
-
 static struct tt_inflight_entry *entry_at(struct link *link)
 {
     return (struct tt_inflight_entry *)link;
 }
 
-static void renew(struct tt_inflight *t, uint32_t e, uint64_t now_us)
-{
-    struct tt_inflight_entry *entry = &t->entry[e];
-    ring_remove(&entry->by_age);
-    ring_append(&session_list(t, entry->member)->ring, &entry->by_age);
-    entry->renewed_us = now_us;
-}
-
 /* ---- entries ---- */
-
-/* Not used at the moment; 0: all are in use. */
-static uint32_t take_free(struct tt_inflight *t)
-{
-    uint32_t e = t->first_free;
-    if (e != 0) {
-        t->first_free = t->entry[e].next_hash;
-    } else if (t->used < t->capacity) {
-        e = ++t->used;
-    }
-    return e;
-}
 
 /* An entry of that holder, in the list of its session; 0: refused. */
 static uint32_t make_entry(struct tt_inflight *t, uint64_t key, uint64_t member, uint64_t now_us)
@@ -181,8 +155,12 @@ static uint32_t make_entry(struct tt_inflight *t, uint64_t key, uint64_t member,
         t->over_quota++;
         return 0;
     }
-    uint32_t e = take_free(t);
-    if (e == 0) {
+    uint32_t e = t->first_free;
+    if (e != 0) {
+        t->first_free = t->entry[e].next_hash;
+    } else if (t->used < t->capacity) {
+        e = ++t->used;
+    } else {
         t->refused++;
         return 0;
     }
@@ -222,26 +200,6 @@ static void hash_entry(struct tt_inflight *t, uint32_t e)
         entry->member |= MEMBER_HASHED;
         *head = e;
     }
-}
-
-static void unhash_entry(struct tt_inflight *t, uint32_t e)
-{
-    uint32_t *link = holder_head(t, t->entry[e].key, t->entry[e].member);
-    while (*link != e) {
-        CHECK(*link != 0);
-        link = &t->entry[*link].next_holder;
-    }
-    *link = t->entry[e].next_holder;
-}
-
-static uint32_t find_hashed(const struct tt_inflight *t, uint64_t key, uint64_t member)
-{
-    uint32_t e = *holder_head(t, key, member);
-    member |= MEMBER_HASHED;
-    while (e != 0 && (t->entry[e].key != key || t->entry[e].member != member)) {
-        e = t->entry[e].next_holder;
-    }
-    return e;
 }
 
 /* Second in the list: the first entry keeps the count of the node. */
@@ -300,11 +258,15 @@ static uint32_t *find_link(const struct tt_inflight *t, uint64_t key, uint8_t de
 static uint32_t find_entry(const struct tt_inflight *t, uint32_t first, uint64_t key,
                            uint64_t member)
 {
-    const struct tt_inflight_entry *entry = &t->entry[first];
-    if (entry->count > 1) {
-        return find_hashed(t, key, member);
+    member |= MEMBER_HASHED;
+    if (t->entry[first].count <= 1) {
+        return (t->entry[first].member | MEMBER_HASHED) == member ? first : 0;
     }
-    return (entry->member | MEMBER_HASHED) == (member | MEMBER_HASHED) ? first : 0;
+    uint32_t e = *holder_head(t, key, member);
+    while (e != 0 && (t->entry[e].key != key || t->entry[e].member != member)) {
+        e = t->entry[e].next_holder;
+    }
+    return e;
 }
 
 /* `link` is that to its node. Returns how many holders the node has left. */
@@ -312,7 +274,12 @@ static unsigned remove_entry(struct tt_inflight *t, uint32_t *link, uint32_t e)
 {
     unsigned left = 0;
     if (t->entry[e].member & MEMBER_HASHED) {
-        unhash_entry(t, e);
+        uint32_t *hashed = holder_head(t, t->entry[e].key, t->entry[e].member);
+        while (*hashed != e) {
+            CHECK(*hashed != 0);
+            hashed = &t->entry[*hashed].next_holder;
+        }
+        *hashed = t->entry[e].next_holder;
     }
     CHECK_THAT(*link != 0, "in flight: an entry's node is found by its key");
     if (t->entry[*link].count > 1) {
@@ -349,7 +316,10 @@ __attribute__((noinline)) static unsigned visit_any(struct tt_inflight *t, uint6
         return count;
     }
     if (e != 0) {
-        renew(t, e, now_us);
+        struct tt_inflight_entry *entry = &t->entry[e];
+        ring_remove(&entry->by_age);
+        ring_append(&session_list(t, entry->member)->ring, &entry->by_age);
+        entry->renewed_us = now_us;
         return count;
     }
     e = make_entry(t, key, member, now_us);
@@ -413,7 +383,7 @@ unsigned tt_inflight_of_session(const struct tt_inflight *t, uint32_t session)
 {
     const struct link *ring = &session_list(t, (uint64_t)session << 32)->ring;
     unsigned count = 0;
-    for (struct link *at = ring_oldest(ring); at != ring; at = at->newer) {
+    for (struct link *at = ring->newer; at != ring; at = at->newer) {
         count += holder_of(entry_at(at)->member).session == session;
     }
     return count;
@@ -428,7 +398,7 @@ unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)
 {
     const struct link *ring = &session_list(t, (uint64_t)session << 32)->ring;
     unsigned dropped = 0;
-    for (struct link *at = ring_oldest(ring); at != ring;) {
+    for (struct link *at = ring->newer; at != ring;) {
         const struct tt_inflight_entry *entry = entry_at(at);
         at = at->newer;
         if (holder_of(entry->member).session == session) {
@@ -436,7 +406,7 @@ unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)
             dropped++;
         }
     }
-    CHECK_THAT((tt_inflight_listed(t, session) == 0) == (ring_oldest(ring) == ring),
+    CHECK_THAT((tt_inflight_listed(t, session) == 0) == (ring->newer == ring),
                "in flight: a list that counts none is empty");
     return dropped;
 }
@@ -446,8 +416,8 @@ unsigned tt_inflight_expire(struct tt_inflight *t, uint64_t before_us)
     unsigned dropped = 0;
     for (uint32_t i = 0; i <= t->session_mask && t->entries > 0; i++) {
         const struct link *ring = &t->session[i].ring;
-        while (ring_oldest(ring) != ring && entry_at(ring_oldest(ring))->renewed_us <= before_us) {
-            remove_listed(t, entry_at(ring_oldest(ring)));
+        while (ring->newer != ring && entry_at(ring->newer)->renewed_us <= before_us) {
+            remove_listed(t, entry_at(ring->newer));
             dropped++;
         }
     }

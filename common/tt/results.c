@@ -21,12 +21,11 @@ enum err tt_results_open(struct tt_results *results, size_t bytes,
         return ERR_NOMEM;
     }
     (void)madvise(memory, size, MADV_HUGEPAGE); /* a wish: fewer TLB misses where granted */
-    if (size >=
-        POPULATE_FROM) { /* now, not in the first searches: zeroing a huge page takes a while */
-        if (madvise(memory, size, MADV_POPULATE_WRITE) != 0 && errno == ENOMEM) {
-            munmap(memory, size);
-            return ERR_NOMEM;
-        }
+    /* Now, not in the first searches: zeroing a huge page takes a while. */
+    if (size >= POPULATE_FROM && madvise(memory, size, MADV_POPULATE_WRITE) != 0 &&
+        errno == ENOMEM) {
+        munmap(memory, size);
+        return ERR_NOMEM;
     }
     tt_results_over(results, memory, size, generations);
     results->is_own = true;
@@ -142,7 +141,7 @@ bool tt_results_entry(const struct tt_results *results, uint64_t bucket, unsigne
     struct tt_found found = unpack(body);
     /* A torn entry has some other key, most often one of another bucket. */
     if (body == 0 || tt_results_bucket(results, key) != &results->bucket[bucket] ||
-        found.depth > TT_DEPTH_MAX || found.lower < TT_SCORE_MIN || found.upper < found.lower) {
+        !tt_is_entry(found.lower, found.upper, found.depth)) {
         return false;
     }
     *out = (struct tt_scanned){key, found.lower, found.upper, found.move, found.depth};

@@ -1,10 +1,10 @@
 #include "common/tt/snapshot.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ enum {
     BLOCK_HEAD_BYTES = 8,
     ENTRY_BYTES = SNAPSHOT_ENTRY_BYTES,
     TOTAL_BYTES = 8,
+    END_BYTES = BLOCK_HEAD_BYTES + TOTAL_BYTES,
     BLOCK_BYTES = BLOCK_HEAD_BYTES + SNAPSHOT_BLOCK_ENTRIES * ENTRY_BYTES + SUM_BYTES,
-    UNKNOWN = 32767,
     NEW_PATH_MAX = SNAPSHOT_PATH_MAX + 8, /* with ".new", ".bad" or ".lock" */
     CREATE_TRIES = 100,
 };
@@ -55,47 +55,31 @@ struct snapshot_reader {
     uint8_t block[BLOCK_BYTES];
 };
 
-__attribute__((format(printf, 3, 4))) static enum err fail(enum err err, char *why,
-                                                           const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(why, SNAPSHOT_WHY_MAX, format, list);
-    va_end(list);
-    return err;
-}
+#define FAIL(err, why, ...) err_say(err, why, SNAPSHOT_WHY_MAX, __VA_ARGS__)
 
 static enum err fail_errno(char *why, const char *path)
 {
-    return fail(ERR_IO, why, "%s: %s", path, strerror(errno));
+    return FAIL(ERR_IO, why, "%s: %s", path, strerror(errno));
 }
 
 static enum err torn(char *why, const char *path)
 {
-    return fail(ERR_PROTO, why, "%s: torn or changed after it was written", path);
+    return FAIL(ERR_PROTO, why, "%s: torn or changed after it was written", path);
 }
 
 /* ---- bytes ---- */
 
 static void put(uint8_t *at, uint64_t value, unsigned bytes)
 {
-    for (unsigned i = 0; i < bytes; i++) {
-        at[i] = (uint8_t)(value >> 8 * i);
-    }
+    value = htole64(value);
+    memcpy(at, &value, bytes);
 }
 
 static uint64_t get(const uint8_t *at, unsigned bytes)
 {
     uint64_t value = 0;
-    for (unsigned i = 0; i < bytes; i++) {
-        value |= (uint64_t)at[i] << 8 * i;
-    }
-    return value;
-}
-
-static void put_sum(uint8_t *from, size_t length, const uint8_t *id)
-{
-    crypto_shorthash(from + length, from, length, id);
+    memcpy(&value, at, bytes);
+    return le64toh(value);
 }
 
 static bool sum_is_right(const uint8_t *from, size_t length, const uint8_t *id)
@@ -103,12 +87,6 @@ static bool sum_is_right(const uint8_t *from, size_t length, const uint8_t *id)
     uint8_t sum[SUM_BYTES];
     crypto_shorthash(sum, from, length, id);
     return memcmp(sum, from + length, SUM_BYTES) == 0;
-}
-
-static bool is_valid(const struct tt_scanned *entry)
-{
-    return entry->lower >= -UNKNOWN && entry->lower <= entry->upper &&
-           entry->depth <= SNAPSHOT_DEPTH_MAX;
 }
 
 void snapshot_pack(uint8_t at[SNAPSHOT_ENTRY_BYTES], const struct tt_scanned *entry)
@@ -129,7 +107,7 @@ enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct tt_scann
         .upper = (int16_t)get(at + 11, 2),
         .move = (uint16_t)get(at + 13, 2),
     };
-    if (!is_valid(&entry)) {
+    if (!tt_is_entry(entry.lower, entry.upper, entry.depth)) {
         return ERR_RANGE;
     }
     *out = entry;
@@ -138,9 +116,12 @@ enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct tt_scann
 
 #define LEADS_NOWHERE "%s: a symbolic link that leads to no file"
 
-static bool path_fits(const char *path)
+static enum err check_path(const char *path, char *why)
 {
-    return path[0] != '\0' && strlen(path) < SNAPSHOT_PATH_MAX;
+    return path[0] != '\0' && strlen(path) < SNAPSHOT_PATH_MAX
+               ? ERR_OK
+               : FAIL(ERR_RANGE, why, "a snapshot's path has 1 to %d characters",
+                      SNAPSHOT_PATH_MAX - 1);
 }
 
 /* ---- writing ---- */
@@ -162,7 +143,7 @@ static enum err write_block(struct snapshot_writer *w, char *why)
     size_t length = BLOCK_HEAD_BYTES + (size_t)w->count * ENTRY_BYTES;
     put(w->block, w->count, 4);
     put(w->block + 4, w->number, 4);
-    put_sum(w->block, length, w->id);
+    crypto_shorthash(w->block + length, w->block, length, w->id);
     w->total += w->count;
     w->count = 0;
     w->number++;
@@ -178,14 +159,15 @@ static enum err find_place(struct snapshot_writer *w, const char *path, char *wh
     snprintf(w->path, sizeof w->path, "%s", path);
     if (is_there && S_ISLNK(at.st_mode)) {
         char *target = realpath(path, NULL);
-        if (target == NULL || disk->lstat(disk->self, target, &at) != 0 || !path_fits(target)) {
+        if (target == NULL || disk->lstat(disk->self, target, &at) != 0 ||
+            check_path(target, why) != ERR_OK) {
             free(target);
-            return fail(ERR_IO, why, LEADS_NOWHERE, path);
+            return FAIL(ERR_IO, why, LEADS_NOWHERE, path);
         }
         snprintf(w->path, sizeof w->path, "%s", target);
         free(target);
     }
-    return !is_there || S_ISREG(at.st_mode) ? ERR_OK : fail(ERR_IO, why, "%s: not a file", path);
+    return !is_there || S_ISREG(at.st_mode) ? ERR_OK : FAIL(ERR_IO, why, "%s: not a file", path);
 }
 
 /* The lock says that a process writes there; it ends with the process, the file does not. The file
@@ -202,10 +184,10 @@ static enum err open_new(struct snapshot_writer *w, char *why)
             return fail_errno(why, w->new_path);
         }
         if (!S_ISREG(here.st_mode)) {
-            return fail(ERR_IO, why, "%s: not a file", w->new_path);
+            return FAIL(ERR_IO, why, "%s: not a file", w->new_path);
         }
         if (disk->lock(disk->self, w->fd) != 0) {
-            return fail(ERR_EXIST, why, "%s: another process writes it", w->new_path);
+            return FAIL(ERR_EXIST, why, "%s: another process writes it", w->new_path);
         }
         if (disk->lstat(disk->self, w->new_path, &there) == 0 && there.st_ino == here.st_ino &&
             there.st_dev == here.st_dev) {
@@ -215,7 +197,7 @@ static enum err open_new(struct snapshot_writer *w, char *why)
         disk->close(disk->self, w->fd);
         w->fd = -1;
     }
-    return fail(ERR_EXIST, why, "%s: other processes write it", w->new_path);
+    return FAIL(ERR_EXIST, why, "%s: other processes write it", w->new_path);
 }
 
 static void free_writer(struct snapshot_writer **writer)
@@ -230,13 +212,12 @@ static void free_writer(struct snapshot_writer **writer)
 enum err snapshot_create(struct snapshot_writer **out, const struct disk_port *disk,
                          const char *path, uint64_t place, char why[SNAPSHOT_WHY_MAX])
 {
-    if (!path_fits(path)) {
-        return fail(ERR_RANGE, why, "a snapshot's path has 1 to %d characters",
-                    SNAPSHOT_PATH_MAX - 1);
+    if (check_path(path, why) != ERR_OK) {
+        return ERR_RANGE;
     }
     struct snapshot_writer *w = sodium_init() < 0 ? NULL : calloc(1, sizeof *w);
     if (w == NULL) {
-        return fail(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM));
+        return FAIL(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM));
     }
     w->disk = disk;
     w->fd = -1;
@@ -255,7 +236,7 @@ enum err snapshot_create(struct snapshot_writer **out, const struct disk_port *d
     put(w->block + AT_ENTRY_BYTES, ENTRY_BYTES, 4);
     put(w->block + AT_PLACE, place, 8);
     memcpy(w->block + AT_ID, w->id, ID_BYTES);
-    put_sum(w->block, AT_SUM, w->id);
+    crypto_shorthash(w->block + AT_SUM, w->block, AT_SUM, w->id);
     err = write_all(w, HEADER_BYTES, why);
     if (err != ERR_OK) {
         snapshot_abort(&w);
@@ -268,8 +249,8 @@ enum err snapshot_create(struct snapshot_writer **out, const struct disk_port *d
 enum err snapshot_add(struct snapshot_writer *w, const struct tt_scanned *entry,
                       char why[SNAPSHOT_WHY_MAX])
 {
-    if (!is_valid(entry)) {
-        return fail(ERR_RANGE, why, "%s: an entry's bounds or depth are outside their limits",
+    if (!tt_is_entry(entry->lower, entry->upper, entry->depth)) {
+        return FAIL(ERR_RANGE, why, "%s: an entry's bounds or depth are outside their limits",
                     w->path);
     }
     snapshot_pack(w->block + BLOCK_HEAD_BYTES + (size_t)w->count * ENTRY_BYTES, entry);
@@ -285,8 +266,8 @@ enum err snapshot_commit(struct snapshot_writer **writer, char why[SNAPSHOT_WHY_
         put(w->block, 0, 4);
         put(w->block + 4, w->number, 4);
         put(w->block + BLOCK_HEAD_BYTES, w->total, TOTAL_BYTES);
-        put_sum(w->block, BLOCK_HEAD_BYTES + TOTAL_BYTES, w->id);
-        err = write_all(w, BLOCK_HEAD_BYTES + TOTAL_BYTES + SUM_BYTES, why);
+        crypto_shorthash(w->block + END_BYTES, w->block, END_BYTES, w->id);
+        err = write_all(w, END_BYTES + SUM_BYTES, why);
     }
     if (err == ERR_OK && w->disk->sync(w->disk->self, w->fd) != 0) {
         err = fail_errno(why, w->new_path);
@@ -341,7 +322,7 @@ static enum err read_exactly(struct snapshot_reader *r, uint8_t *to, size_t leng
     size_t got = 0;
     enum err err = read_some(r, to, length, &got, why);
     if (err == ERR_OK && got < length) {
-        return fail(ERR_PROTO, why, "%s: cut short", r->path);
+        return FAIL(ERR_PROTO, why, "%s: cut short", r->path);
     }
     return err;
 }
@@ -354,14 +335,14 @@ static enum err read_header(struct snapshot_reader *r, char *why)
         return err;
     }
     if (got < MAGIC_BYTES || memcmp(r->block, magic, MAGIC_BYTES) != 0) {
-        return fail(ERR_PROTO, why, "%s: not a snapshot", r->path);
+        return FAIL(ERR_PROTO, why, "%s: not a snapshot", r->path);
     }
     if (got < HEADER_BYTES) {
-        return fail(ERR_PROTO, why, "%s: cut short", r->path);
+        return FAIL(ERR_PROTO, why, "%s: cut short", r->path);
     }
     uint32_t version = (uint32_t)get(r->block + AT_VERSION, 4);
     if (version > SNAPSHOT_VERSION) {
-        return fail(ERR_VERSION, why, "%s: of format %" PRIu32 ", and this program reads up to %d",
+        return FAIL(ERR_VERSION, why, "%s: of format %" PRIu32 ", and this program reads up to %d",
                     r->path, version, SNAPSHOT_VERSION);
     }
     memcpy(r->id, r->block + AT_ID, ID_BYTES);
@@ -378,13 +359,13 @@ static enum err read_end(struct snapshot_reader *r, char *why)
     size_t got = 0;
     uint8_t more;
     enum err err = read_exactly(r, r->block + BLOCK_HEAD_BYTES, TOTAL_BYTES + SUM_BYTES, why);
-    if (err == ERR_OK && (!sum_is_right(r->block, BLOCK_HEAD_BYTES + TOTAL_BYTES, r->id) ||
+    if (err == ERR_OK && (!sum_is_right(r->block, END_BYTES, r->id) ||
                           get(r->block + BLOCK_HEAD_BYTES, TOTAL_BYTES) != r->total)) {
         err = torn(why, r->path);
     }
     err = err ? err : read_some(r, &more, 1, &got, why);
     if (err == ERR_OK && got > 0) {
-        err = fail(ERR_PROTO, why, "%s: goes on after its end", r->path);
+        err = FAIL(ERR_PROTO, why, "%s: goes on after its end", r->path);
     }
     r->at_end = err == ERR_OK;
     return err;
@@ -423,17 +404,6 @@ static enum err read_block(struct snapshot_reader *r, char *why)
     return err;
 }
 
-/* From the first block on. */
-static enum err rewind_blocks(struct snapshot_reader *r, char *why)
-{
-    r->count = r->given = r->number = 0;
-    r->total = 0;
-    r->at_end = false;
-    return r->disk->seek(r->disk->self, r->fd, HEADER_BYTES, SEEK_SET) < 0
-               ? fail_errno(why, r->path)
-               : ERR_OK;
-}
-
 static enum err open_file(struct snapshot_reader *r, char *why)
 {
     const struct disk_port *disk = r->disk;
@@ -444,23 +414,22 @@ static enum err open_file(struct snapshot_reader *r, char *why)
         bool is_absent = errno == ENOENT;
         fail_errno(why, r->path);
         if (is_absent && disk->lstat(disk->self, r->path, &at) == 0) {
-            return fail(ERR_IO, why, LEADS_NOWHERE, r->path); /* none could be written, either */
+            return FAIL(ERR_IO, why, LEADS_NOWHERE, r->path); /* none could be written, either */
         }
         return is_absent ? ERR_ABSENT : ERR_IO;
     }
-    return S_ISREG(at.st_mode) ? ERR_OK : fail(ERR_IO, why, "%s: not a file", r->path);
+    return S_ISREG(at.st_mode) ? ERR_OK : FAIL(ERR_IO, why, "%s: not a file", r->path);
 }
 
 enum err snapshot_open(struct snapshot_reader **out, const struct disk_port *disk, const char *path,
                        char why[SNAPSHOT_WHY_MAX])
 {
-    if (!path_fits(path)) {
-        return fail(ERR_RANGE, why, "a snapshot's path has 1 to %d characters",
-                    SNAPSHOT_PATH_MAX - 1);
+    if (check_path(path, why) != ERR_OK) {
+        return ERR_RANGE;
     }
     struct snapshot_reader *r = sodium_init() < 0 ? NULL : calloc(1, sizeof *r);
     if (r == NULL) {
-        return fail(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM));
+        return FAIL(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM));
     }
     snprintf(r->path, sizeof r->path, "%s", path);
     r->disk = disk;
@@ -471,7 +440,12 @@ enum err snapshot_open(struct snapshot_reader **out, const struct disk_port *dis
         err = read_block(r, why);
     }
     r->entries = r->total;
-    err = err ? err : rewind_blocks(r, why);
+    r->count = r->given = r->number = 0; /* from the first block on again */
+    r->total = 0;
+    r->at_end = false;
+    if (err == ERR_OK && disk->seek(disk->self, r->fd, HEADER_BYTES, SEEK_SET) < 0) {
+        err = fail_errno(why, r->path);
+    }
     if (err != ERR_OK) {
         snapshot_close(&r);
         return err;
@@ -528,9 +502,8 @@ enum err snapshot_lock(int *out, const struct disk_port *disk, const char *path,
     char lock[NEW_PATH_MAX];
     struct stat at;
     enum err err = ERR_OK;
-    if (!path_fits(path)) {
-        return fail(ERR_RANGE, why, "a snapshot's path has 1 to %d characters",
-                    SNAPSHOT_PATH_MAX - 1);
+    if (check_path(path, why) != ERR_OK) {
+        return ERR_RANGE;
     }
     snprintf(lock, sizeof lock, "%s.lock", path);
     const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -538,10 +511,10 @@ enum err snapshot_lock(int *out, const struct disk_port *disk, const char *path,
     if (fd < 0 || disk->fstat(disk->self, fd, &at) != 0) {
         err = fail_errno(why, lock);
     } else if (!S_ISREG(at.st_mode)) {
-        err = fail(ERR_IO, why, "%s: not a file", lock);
+        err = FAIL(ERR_IO, why, "%s: not a file", lock);
     } else if (disk->lock(disk->self, fd) != 0) {
         err = errno == EWOULDBLOCK
-                  ? fail(ERR_EXIST, why, "%s: another process keeps its results there", path)
+                  ? FAIL(ERR_EXIST, why, "%s: another process keeps its results there", path)
                   : fail_errno(why, lock);
     }
     if (err == ERR_OK) {

@@ -32,7 +32,6 @@ enum {
     SNAPSHOT_VERSION = 1,
     SNAPSHOT_BLOCK_ENTRIES = 4096,
     SNAPSHOT_ENTRY_BYTES = 15,
-    SNAPSHOT_DEPTH_MAX = 250,
     SNAPSHOT_PATH_MAX = 4096,
     SNAPSHOT_WHY_MAX = SNAPSHOT_PATH_MAX + 256,
 };
@@ -46,8 +45,8 @@ struct snapshot_reader;
  * would replace; ERR_NOMEM. */
 enum err snapshot_create(struct snapshot_writer **out, const struct disk_port *disk,
                          const char *path, uint64_t place, char why[SNAPSHOT_WHY_MAX]);
-/* Copies it. ERR_RANGE: the entry is outside its limits (-32767 <= lower <= upper, depth <=
- * SNAPSHOT_DEPTH_MAX), and left out; ERR_IO: only abort is left. */
+/* Copies it. ERR_RANGE: the entry is outside its limits (tt_is_entry), and left out; ERR_IO: only
+ * abort is left. */
 enum err snapshot_add(struct snapshot_writer *writer, const struct tt_scanned *entry,
                       char why[SNAPSHOT_WHY_MAX]);
 /* Ends the file, waits until it is on the disk, and puts it in the place of PATH. Frees and nulls

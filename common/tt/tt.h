@@ -15,7 +15,6 @@ enum {
     TT_SCORE_MAX = 32767, /* an upper bound that says nothing */
     TT_SCORE_MIN = -32767, /* a lower bound that says nothing */
     TT_DEPTH_MAX = 250,
-    TT_WEIGHTS = 8192, /* entries of a history table */
 };
 
 /* A verdict is never a score: the two are separate fields of an answer. */
@@ -105,11 +104,10 @@ struct tt_scanned {
     uint8_t depth;
 };
 
-/* One entry of a history table: how much a move refuted, summed over nodes and searchers
- * (Schaeffer 1983). What `index` means is the searchers' affair. */
-struct tt_weight {
-    uint16_t index; /* below TT_WEIGHTS */
-    uint32_t weight;
-};
+/* Whether a table may have such an entry; TT_SCORE_MAX is the most that `upper` can be. */
+static inline bool tt_is_entry(int16_t lower, int16_t upper, unsigned depth)
+{
+    return depth <= TT_DEPTH_MAX && lower >= TT_SCORE_MIN && lower <= upper;
+}
 
 #endif

@@ -9,6 +9,7 @@ that fails is one line and keeps no other one waiting for longer than its time-o
 import argparse
 import concurrent.futures
 import datetime
+import errno
 import fcntl
 import hashlib
 import json
@@ -59,7 +60,7 @@ class Supplies:
             return
         if may_make_keys and not os.path.exists(cluster.keys):
             self.keygen(cluster.keys)
-            say(f"made {cluster.keys}: the keys of this cluster. Keep them: who has them may use it")
+            say(f"made {cluster.keys}: the keys of this cluster. Keep them: anyone with them can use it")
         try:
             for host in cluster.hosts:
                 if any(each.what == "ttworker" for each in host.programs):
@@ -133,7 +134,7 @@ def keep_past(cluster, hosts):
         elif os.path.exists(path):
             os.unlink(path)
     except OSError as error:
-        say(f"{path}: {error.strerror}: a host that is taken out of {cluster.path} later will not be stopped")
+        say(f"{path}: {error.strerror}: hosts removed from {cluster.path} later will not be stopped")
 
 
 # ---- commands: each returns the exit status ----
@@ -184,7 +185,9 @@ def check_reach(hosts):
     """Says which shards this machine does not reach although they are up. Others may reach them."""
     def one(place):
         try:
-            socket.create_connection(place, 3).close()
+            with socket.create_connection(place, 3) as reached:
+                if reached.getsockname() == reached.getpeername():  # nobody listens: it met itself
+                    raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
         except OSError as error:
             say(f"{at(*place)}: not reached from this machine ({error.strerror or error}): a firewall, or an address "
                 f"that only the host itself knows? (then: address = \"IP\" for this host)")
@@ -234,7 +237,8 @@ def restart(cluster, supplies, a):
 
 
 def tables_of(cluster, supplies):
-    """{address: figures} of the shards that are up as this machine sees them, as `abdada top` has them."""
+    """{address: figures} of the shards that are up as this machine sees them, and {id: figures} of the open jobs, as
+    `abdada top` has them."""
     words = [supplies.abdada, "top", "--once", "--json", "--wait", "5000", "--servers", ",".join(cluster.servers),
              *(["--keys", cluster.keys] if cluster.keys else [])]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -242,35 +246,41 @@ def tables_of(cluster, supplies):
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         shards = [row for row in rows if row["kind"] == "shard"]
         now = {row["address"]: row for row in shards if row["state"] == "up"}
-        is_answer = bool(shards) and all(isinstance(row[what], int) for row in now.values() for what in ("workers", "jobs"))
+        jobs = {row["job"]: row for row in rows if row["kind"] == "job"}
+        is_answer = bool(shards) and (all(isinstance(row["workers"], int) for row in now.values()) and
+                                      all(isinstance(row["shards"], int) for row in jobs.values()))
     except (ValueError, KeyError, TypeError):
         is_answer = False
     if not is_answer:  # what is not known is not waited for
         said = " ".join(done.stderr.decode("utf-8", "replace").split())
         raise Trouble(f"abdada top: {said or f'no answer, exit status {done.returncode}'}")
-    return now
+    return now, jobs
 
 
-def wait_for_all(cluster, supplies, workers, bound):
-    """Until each shard of the file is up, and has so many workers and the jobs that the others have."""
+def wait_for_all(cluster, supplies, workers, had, bound):
+    """Until each shard of the file is up and has so many workers, and those of the jobs `had` that are still open. A job
+    that does not come back is a line and stops nothing: its owner alone could bring it."""
     end = time.monotonic() + bound
     while True:
-        now = tables_of(cluster, supplies)
+        now, jobs = tables_of(cluster, supplies)
         late = None
         for address in cluster.servers:
-            jobs = min((other["jobs"] for at_other, other in now.items() if at_other != address), default=0)
             if address not in now:
                 late = f"{address} is not up again, as seen from this machine,"
                 break
             if now[address]["workers"] < workers:
                 late = f"{address} has {now[address]['workers']} of {workers} workers again"
-            elif now[address]["jobs"] < jobs:
-                late = f"{address} has {now[address]['jobs']} jobs again, where each other shard has {jobs} or more,"
-        if late is None:
+        lost = [job for job in sorted(had & set(jobs)) if jobs[job]["shards"] < len(now)]
+        if late is None and not lost:
             return
         if time.monotonic() > end:
-            raise Trouble(f"{late} after {bound} s")
+            break
         time.sleep(0.2)
+    if late:
+        raise Trouble(f"{late} after {bound} s")
+    for job in lost:
+        say(f"job {job} of {jobs[job]['owner']} is at {jobs[job]['shards']} of {len(now)} shards only after {bound} s: "
+            f"continuing without it")
 
 
 def threads_of(hosts):
@@ -291,7 +301,7 @@ def upgrade_host(cluster, supplies, host, bound):
     """One host. Whether anything there was started again."""
     others = [address for address in cluster.servers if address not in host.wanted.servers]
     for _ in range(TRIES):
-        now = tables_of(cluster, supplies) if others else {}
+        now, jobs = tables_of(cluster, supplies) if others else ({}, {})
         down = [address for address in others if address not in now]
         if not down:
             break
@@ -307,7 +317,8 @@ def upgrade_host(cluster, supplies, host, bound):
     lost = [each.name for each in again if each.what == "ttserver" and not each.keeps_results()]
     if lost:
         say(f"{host.name}: {', '.join(lost)}: empty now, as it has neither --snapshot nor --backing")
-    wait_for_all(cluster, supplies, threads_of(hosts_of(cluster, supplies)), bound)  # also after a call that gave up there
+    had = {job for job, row in jobs.items() if row["shards"] == len(now)}  # others, of some shards, are not waited for
+    wait_for_all(cluster, supplies, threads_of(hosts_of(cluster, supplies)), had, bound)  # also after a call that gave up there
     return host.is_changed
 
 
@@ -316,7 +327,7 @@ def upgrade(cluster, supplies, a):
     left a shard down is the first, as no other host may follow before."""
     supplies.load(cluster, may_make_keys=False)
     every, hosts = hosts_of(cluster, supplies), hosts_of(cluster, supplies, a.host)
-    now = tables_of(cluster, supplies)
+    now, _ = tables_of(cluster, supplies)
     hosts.sort(key=lambda host: all(address in now for address in host.wanted.servers))
     keep_past(cluster, gone_from(cluster, every) + every)
     done, left = [], [host.name for host in hosts]
@@ -328,7 +339,7 @@ def upgrade(cluster, supplies, a):
                 done.append(host)
         except (Trouble, *UNLIKELY) as trouble:
             rest = f"; {', '.join(left[1:])} as before" if left[1:] else ""
-            raise Trouble(f"{trouble_of(trouble)}{rest}: `abdada cluster upgrade` again goes on") from None
+            raise Trouble(f"{trouble_of(trouble)}{rest}: run `abdada cluster upgrade` again to continue") from None
     for host in hosts:
         each_host([host], one)
         if host.trouble:
@@ -411,6 +422,10 @@ EXAMPLE = """A file for two hosts; deploy/cluster.example.toml says what else th
   ssh = "host-b"
   ttserver = { memory = "4G" }
   ttworker = { threads = "all", hash = 1024 }
+
+Examples:
+  $ abdada cluster up
+  $ abdada cluster -f office.toml status
 """
 COMMANDS = {
     "up": (up, "start what the file says",
@@ -422,10 +437,10 @@ COMMANDS = {
     "restart": (restart, "start programs again", "Does what `up` does, and starts what runs again."),
     "upgrade": (upgrade, "put other programs in their place, host by host",
                 "Does what `up` does, but for one host after the other, in the order of the file: each when all shards "
-                "are up again, as `abdada top` sees them, and all workers and jobs are back there, so that searches go on. A "
+                "are up again, as `abdada top` sees them, and all workers are back there, and jobs that all shards had, so that searches go on. A "
                 "host whose shards are down is the first; none is touched while a shard of another one is down. What "
                 "a shard has in its table is lost unless it has --snapshot or --backing. Ends with the first host "
-                "that fails; the others stay as they are, and `upgrade` again goes on."),
+                "that fails; the others stay as they are, and `upgrade` again continues."),
     "bench": (bench, "measure what the hosts bring",
               "Measures the running cluster with one host, two and all: nodes, depth in a time, an ending, talk. In about ten "
               "minutes, during which workers are stopped and started again; nobody else should search."),
@@ -455,7 +470,9 @@ def read_arguments(words, version):
     parser.add_argument("-f", "--file", default=FILE, metavar="FILE", help=f"the cluster (default: {FILE})")
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name, (_, short, about) in COMMANDS.items():
-        command = commands.add_parser(name, help=short, description=about, formatter_class=Help)
+        command = commands.add_parser(name, help=short, description=about, formatter_class=Help,
+                                      epilog="Examples:" + "".join(
+                                          f"\n  $ abdada cluster {name}{file}" for file in ("", " -f office.toml")))
         command.add_argument("-f", "--file", default=argparse.SUPPRESS, metavar="FILE",
                              help=f"the cluster (default: {FILE})")
         if name == "bench":
@@ -487,7 +504,7 @@ def do(host_script, abdada, version, words):
         try:
             fcntl.flock(cluster.open, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Trouble(f"{a.file}: another `abdada cluster` is at work with it") from None
+            raise Trouble(f"{a.file}: another `abdada cluster` uses it now") from None
         except OSError:
             pass  # a file system without locks
     try:

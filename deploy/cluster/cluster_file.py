@@ -27,7 +27,8 @@ OURS = ("--listen", "--shards", "--memory", "--keys", "--insecure", "--check",
         "--servers", "-s", "--table", "--threads", "-j", "--hash")
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
-ADDRESS = re.compile(r"[^\s,\[\]]+")
+CONTROL = r"\x00-\x1f\x7f"
+ADDRESS = re.compile(rf"[^\s,\[\]{CONTROL}]+")
 SIZE = re.compile(r"[1-9][0-9]*[KMGT](i?B)?")
 
 
@@ -110,7 +111,7 @@ def exchange(process, ready, send, end, take):
 # A kind takes a value of the file, and returns what it means, or raises ValueError with what it should be.
 
 def text(value):
-    if type(value) is not str or value == "" or "\0" in value:
+    if type(value) is not str or value == "" or re.search(f"[{CONTROL}]", value):
         raise ValueError("a text")
     return value
 
@@ -155,7 +156,7 @@ def threads(value):
 
 
 def destination(value):
-    if type(value) is not str or not re.fullmatch(r"[^\s-]\S*", value):
+    if type(value) is not str or not re.fullmatch(rf"[^\s{CONTROL}-][^\s{CONTROL}]*", value):
         raise ValueError("what you would write after `ssh`: [USER@]HOST, or a Host of your ssh configuration")
     return value
 
@@ -242,7 +243,7 @@ class Cluster:
             self.open = open(path, "rb")
             found = tomllib.loads(self.open.read().decode("utf-8-sig"))
         except OSError as error:
-            raise Wrong(f"{path}: {error.strerror} (another file: -f FILE; one to begin with: `abdada cluster --help`)"
+            raise Wrong(f"{path}: {error.strerror} (another file: -f FILE; an example: `abdada cluster --help`)"
                         ) from None
         except ValueError as error:  # of TOML, or of UTF-8
             raise Wrong(f"{path}: {error}") from None

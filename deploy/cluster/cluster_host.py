@@ -9,10 +9,12 @@ import functools
 import hashlib
 import io
 import platform
+import random
 import re
 import shlex
 import sys
 import tarfile
+import time
 
 from cluster_file import GRACE_S, Trouble, at, talk
 
@@ -23,6 +25,8 @@ TIMES_END = 1 << 33  # seconds since 1970; a host may say anything
 PHASES = {"silent": "no answer"}  # the others are called what cluster_host.sh calls them
 SAID_MAX = 300  # characters of a login that are shown
 FULL = re.compile("No space left on device|quota exceeded")
+SHUT_OUT = re.compile(b"(ssh|kex)_exchange_identification")
+SHUT_OUT_S = 20  # for which a login is tried again
 
 
 def printable(text):
@@ -79,8 +83,20 @@ def answer(code, out, err):
     if code != 0:
         raise Trouble(reason(code, err.decode("utf-8", "replace"), None if begin else login))
     if not begin:
-        raise Trouble(f"its shell answered with something else: {login.strip()[-SAID_MAX:]!r}")
+        raise Trouble(f"unexpected answer of its shell: {login.strip()[-SAID_MAX:]!r}")
     return lines
+
+
+def log_in(words, *more):
+    """As talk. An sshd that has too many logins under way (MaxStartups) hangs up on some before they begin, as one does
+    that has many hosts behind it: those are tried again, each after a pause of its own."""
+    end = time.monotonic() + SHUT_OUT_S
+    while True:
+        code, out, err = talk(words, *more)
+        is_shut_out = code == 255 and not out and SHUT_OUT.search(err) and b"open failed" not in err  # by a jump host
+        if not is_shut_out or time.monotonic() > end:
+            return code, out, err
+        time.sleep(random.uniform(0.2, 1.5))
 
 
 class Host:
@@ -114,13 +130,13 @@ class Host:
         """Does an operation there, which may take so long; takes in what the host says of itself."""
         self.found = None
         words, script = self.words(*call)
-        code, out, err = talk(words, script + tar, seconds + self.cluster.connect_timeout + GRACE_S)
+        code, out, err = log_in(words, script + tar, seconds + self.cluster.connect_timeout + GRACE_S)
         lines = answer(code, out, err)
         try:
             self.take_in(lines)
         except (ValueError, KeyError):
             self.found = None
-            raise Trouble(f"it answered with something else: {lines.strip()[:100]!r}") from None
+            raise Trouble(f"unexpected answer: {lines.strip()[:100]!r}") from None
 
     def follow(self, put, started, *call):
         """Does an operation there that may go on for ever; calls put(line) with each line of its answer."""
@@ -138,7 +154,7 @@ class Host:
             for line in lines:
                 put(line.decode("utf-8", "replace"))
             return True
-        code, out, err = talk(words, script, self.cluster.connect_timeout + GRACE_S, take, started)
+        code, out, err = log_in(words, script, self.cluster.connect_timeout + GRACE_S, take, started)
         answer(code, BEGIN if has_begun else out, err)
 
     def take_in(self, lines):

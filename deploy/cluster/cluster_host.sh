@@ -208,9 +208,40 @@ alone() { # one call at a time changes a host: the one before may go on there af
     flock -w 20 9 || fail "another \`abdada cluster\` is at work there"
 }
 
+quota_of() { # FOLDER of a cgroup: its quota and period of CPU time, or less
+    cat "$1/cpu.max" 2>/dev/null || # version 2
+        echo $(cat "$1/cpu.cfs_quota_us" "$1/cpu.cfs_period_us" 2>/dev/null)
+}
+
+cpus() { # [LIST ROOT]: CPUs that a process here may use: by its affinity, and by the quotas of its cgroups, rounded up
+    list=${1:-/proc/self/cgroup} root=${2:-/sys/fs/cgroup}
+    count=$(unset OMP_NUM_THREADS OMP_THREAD_LIMIT && nproc) # nproc obeys these, which are for other programs
+    while IFS=: read -r _ kinds path; do
+        case $kinds in
+        '') trees="$root $root/unified" ;;
+        cpu | cpu,* | *,cpu) trees=$root/cpu ;;
+        *) continue ;;
+        esac
+        path=${path%/}/
+        while [ -n "$path" ]; do # also those around it, and the root: the path may be that outside a container
+            path=${path%/*}
+            for tree in $trees; do
+                read -r quota period <<EOF
+$(quota_of "$tree$path")
+EOF
+                case $quota,$period in
+                *[!0-9,]* | ,* | *,) ;; # max, -1, or no file
+                *) [ $((count * period)) -le "$quota" ] || count=$(((quota + period - 1) / period)) ;;
+                esac
+            done
+        done
+    done 2>/dev/null <"$list"
+    echo "$count"
+}
+
 probe() { # PROGRAM...: also says which of these are installed
     echo "machine $(uname -m)"
-    echo "cpus $(nproc)"
+    echo "cpus $(cpus)"
     echo "home $HOME"
     (cd "$base" 2>/dev/null && find bin keys -type f -exec sha256sum {} + 2>/dev/null | sed 's/^/file /')
     for name; do

@@ -1,20 +1,18 @@
 /* client: one searcher's side of the protocol: which shard owns a key, what is outstanding, who is
- * alive. A pure state machine: time comes with every call, bytes leave through a port.
+ * alive. A pure state machine: time comes with every call, bytes leave through its lane.
  *
  * Threads: one client per thread, no locks. Memory: all of it in client_open, none later. Never
  * blocks: an answer is polled for with its ticket, and every ticket ends by itself, READY or LOST,
  * at client_deadline() at the latest. Deterministic given the calls and their times.
  *
- * Whenever the shell around it wakes, it gives everything the sockets hold to client_receive FIRST
+ * Whenever its lane wakes, it gives everything the sockets hold to client_receive FIRST
  * (a time-out counts against a shard only if its answer did not lie there unread), taking events
  * after each message, then polls tickets, then calls client_tick. It must not call the client from
- * the port.
+ * `send`.
  *
  * A key belongs to the shard that is up and whose place weighs most (rendezvous hashing,
  * PROTOCOL.md section 5). A shard that stays silent loses its keys to the others until it answers a
- * HELLO again; one that is much slower than the nearest, until it no longer is (keeps_slow).
- *
- * With each shard it speaks the highest version that both do (PROTOCOL.md section 12). */
+ * HELLO again; one that is much slower than the nearest, until it no longer is (keeps_slow). */
 #ifndef PROTO_CLIENT_CLIENT_H
 #define PROTO_CLIENT_CLIENT_H
 
@@ -24,19 +22,10 @@ enum {
     CLIENT_SHARDS_MAX = 64,
     CLIENT_NAME_MAX = 63,
     CLIENT_NOWHERE = 255, /* in place of a shard: registered nowhere */
-    CLIENT_WEIGHTS_MAX = 512, /* in one HISTORY */
     CLIENT_SHARE_MAX = 1024, /* results in one SHARE */
 };
 
 struct client;
-
-/* send: hands one message to the transport, never waits. False: it could not be taken now (no
- * connection, high-water mark); what it carried counts as lost at once. Per shard the transport
- * keeps the order; it may lose, and loses all or nothing of a message. */
-struct client_port {
-    void *self;
-    bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length);
-};
 
 /* Messages that no call asked for, answers without a ticket, and which shards come and go. */
 enum client_event_kind {
@@ -64,7 +53,6 @@ enum client_event_kind {
     CLIENT_NODE_DONE, /* once for each node that another searcher finished while we had it in
                          flight, with its result (slot 0), in its range. A hint: it may be missing,
                          late, or not close our window; our in-flight entry stays */
-    CLIENT_HISTORY,
     CLIENT_SHARED, /* results of others that PROTO_WANTS_RESULTS asked for, in their range; slots
                       say nothing */
     CLIENT_CORRESPONDENTS, /* client_mail_join */
@@ -85,7 +73,6 @@ struct client_event {
         const struct proto_jobs_answer *jobs;
         const struct proto_scanned *scanned;
         const struct proto_node_done *node_done;
-        const struct proto_history_answer *history;
         const struct proto_share *shared;
         const struct proto_mail_list *correspondents;
         const struct proto_mail *mail;
@@ -106,11 +93,10 @@ struct client_options {
     uint64_t table_id; /* random, one for all who share a table (SHARE) [unknown] */
     const char *name; /* for people; copied, cut to CLIENT_NAME_MAX */
     const char *release; /* of the program, for people; borrowed [none] */
-    uint32_t version; /* the highest of the protocol that it speaks [PROTO_VERSION] */
     uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
     unsigned timeouts_in_row; /* time-outs in a row that take a shard out [3] */
     bool keeps_slow; /* a shard that is much slower than the nearest keeps its keys */
-    uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000]; the port not taking
+    uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000]; the lane not taking
                           one, the next is tried after 1,000, 2,000, ... to that; a second after
                           one that was refused */
     uint32_t linger_us; /* the longest that a store waits in the queue, given ticks [1,000] */
@@ -153,9 +139,13 @@ struct client_counters {
     uint64_t ask_messages, ask_bytes, store_messages, store_bytes; /* sent, among these */
 };
 
-/* ERR_RANGE for options outside their ranges, ERR_NOMEM. Sends nothing: the first tick does. */
-enum err client_open(const struct client_options *options, const struct client_port *port,
-                     struct client **out);
+/* `send` hands one message to the lane and never waits. False: it could not be taken now (no
+ * connection, high-water mark); what it carried counts as lost at once. Per shard the lane keeps
+ * the order; it may lose, and loses all or nothing of a message. ERR_RANGE for options outside
+ * their ranges, ERR_NOMEM. Sends nothing: the first tick does. */
+enum err client_open(const struct client_options *options,
+                     bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length),
+                     void *self, struct client **out);
 void client_free(struct client **client);
 
 /* One message from a shard. Anything malformed or out of place is counted and dropped. Its events
@@ -181,7 +171,7 @@ void client_hello(struct client *client, enum proto_role role, uint64_t namespac
 void client_bye(struct client *client, uint64_t now_us);
 
 /* RetrieveAsk of 1..ask_max nodes, one message (as large as the shard takes) to each owner of their
- * keys, after what is queued for it. Returns a ticket; 0 when no shard is up, the port took nothing
+ * keys, after what is queued for it. Returns a ticket; 0 when no shard is up, the lane took nothing
  * or no ticket is free. `where` has room for as many: the shard that each was sent to, or
  * CLIENT_NOWHERE, as for the rest of a list where tickets + 4 requests are outstanding at one shard
  * (its batch_max is small). Requires alpha < beta, depth <= TT_DEPTH_MAX. */
@@ -207,6 +197,17 @@ bool client_is_waiting(const struct client *client, uint32_t ticket, uint64_t no
 enum client_result client_peeked(struct client *client, uint32_t ticket, uint64_t now_us,
                                  struct tt_peeked *out);
 
+/* Nobody polls for the answer of that ask, a list of one, from now on: client_next_deferred gives
+ * it. */
+void client_defer(struct client *client, uint32_t ticket);
+/* Whether it is one of those, and open; and how many are. */
+bool client_is_deferred(const struct client *client, uint32_t ticket);
+unsigned client_deferred(const struct client *client);
+/* The next of those that is READY, which ends its ticket; what got lost ends without a word. False:
+ * none is. */
+bool client_next_deferred(struct client *client, uint64_t now_us, struct tt_ask *ask,
+                          struct tt_answer *answer);
+
 /* Ends a ticket nobody will await; the places of its asks are released. */
 void client_cancel(struct client *client, uint32_t ticket);
 /* The same for asks whose places the caller leaves by client_store or client_release. */
@@ -228,14 +229,6 @@ enum err client_job_post(struct client *client, const struct proto_job_post *job
 void client_job_stop(struct client *client, uint64_t job, uint64_t now_us);
 void client_job_report(struct client *client, const struct proto_job_report *report,
                        uint64_t now_us);
-
-/* Publishes up to CLIENT_WEIGHTS_MAX weights at the root_key's owner and asks for the sums of all
- * searchers: CLIENT_HISTORY, or nothing. `epoch`, `cursor`: epoch and `now` of that shard's last
- * answer on the root_key, or 0; the answer repeats the `cursor` it goes by. Returns the shard, or
- * CLIENT_NOWHERE: nothing was sent. A shard whose batch_max is smaller gets as many weights as it
- * takes. */
-unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch, uint32_t cursor,
-                        const struct tt_weight *weights, unsigned count, uint64_t now_us);
 
 /* Broadcasts up to CLIENT_SHARE_MAX results, of PROTO_RESULT_DEPTH_MAX at most, to searchers with
  * another table than options.table_id: CLIENT_SHARED there. Through the shards that are up in
@@ -273,18 +266,24 @@ bool client_scan(struct client *client, unsigned shard, uint64_t cursor, uint8_t
                  uint64_t now_us);
 
 unsigned client_shards_up(const struct client *client);
-enum client_state client_shard_state(const struct client *client, unsigned shard);
-/* As its last WELCOME said; 0 before the first. boot: of this run of it; place: which keys are its
- * own, also after a restart that kept its results. */
-uint64_t client_shard_boot(const struct client *client, unsigned shard);
-uint64_t client_shard_place(const struct client *client, unsigned shard);
-/* How old an in-flight entry may become there before it expires; 0: it does not. */
-uint32_t client_inflight_age_max_ms(const struct client *client, unsigned shard);
-/* The version of the protocol that is spoken with it, as its last WELCOME was. */
-uint32_t client_shard_version(const struct client *client, unsigned shard);
+/* The state of a shard now. */
+struct client_shard {
+    enum client_state state;
+    /* as its last WELCOME said; 0 before the first */
+    uint64_t boot; /* of this run of it */
+    uint64_t place; /* which keys are its own, also after a restart that kept its results */
+    uint32_t inflight_age_max_ms; /* of an in-flight entry before it expires; 0: it does not */
+    uint32_t rtt_us; /* round trip, smoothed; 0: none yet */
+};
+struct client_shard client_shard(const struct client *client, unsigned shard);
+/* Another shard that is up with the same place; CLIENT_NOWHERE: none. Both began with copies of one
+ * snapshot or, with the same boot id, are one shard under two names. */
+unsigned client_twin(const struct client *client, unsigned shard);
+/* How long a node may be in flight without another ask, since shards drop old entries; 15 s at
+ * most, which also makes up for a NODE_DONE that got lost. */
+uint64_t client_renewal_us(const struct client *client);
 /* The shard that owns the key now, or CLIENT_NOWHERE. */
 unsigned client_owner(const struct client *client, uint64_t key);
-uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */
 uint32_t client_longest_rtt_us(const struct client *client); /* of shards that are up; at least 1 */
 /* Outstanding requests of every kind, and those among them past their time-out by rto_max: 0 while
  * ticks come. */

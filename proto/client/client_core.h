@@ -6,14 +6,14 @@
 #include "proto/client/client.h"
 #include "proto/client/rtt.h"
 
+#include <sys/queue.h>
+
 enum {
-    PART_NONE = 0xffff, /* in place of an index */
     ROW_NONE = 0xffff,
     HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
     OTHERS_MAX = 4, /* requests outstanding at one shard besides an ask or peek for each ticket */
-    UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
+    UNSENT_PAUSE_MIN_US = 1000, /* before what the lane did not take is tried again: HELLOs, jobs */
     STOPPED_MAX = 16, /* stopped jobs whose stop is repeated */
-    CLIENT_VERSIONS = PROTO_VERSION - PROTO_LOWEST + 1,
     REFUSED_PAUSE_US = 1000000, /* between HELLOs to a shard that does not take us */
 };
 
@@ -25,7 +25,6 @@ enum part_kind {
     PART_STATS,
     PART_MEMBERS,
     PART_JOBS,
-    PART_HISTORY,
     PART_SCAN,
     PART_MAIL,
     PART_ASK,
@@ -36,9 +35,8 @@ struct part {
     uint64_t sent_us, deadline_us;
     uint32_t request, ticket;
     uint16_t first, count; /* of a list: where its first is among the ticket's, how many */
-    uint16_t previous, next; /* all outstanding parts, oldest first */
+    TAILQ_ENTRY(part) in_order;
     uint8_t kind, shard;
-    uint8_t version; /* of a HELLO */
 };
 
 /* Its index is the low bits of its id. */
@@ -48,9 +46,15 @@ struct ticket {
     uint16_t count; /* asks or positions */
     uint16_t row; /* of client.rows; ROW_NONE: one ask, which is here */
     uint16_t waiting, answered; /* parts; answers to asks */
-    uint8_t kind, owner;
-    struct tt_ask ask;
-    struct tt_answer answer;
+    uint8_t kind, one_owner;
+    bool is_deferred;
+    struct tt_ask one_ask;
+    struct tt_answer one_answer;
+    /* what it is about: these, or a row */
+    struct tt_ask *asks;
+    struct tt_answer *answers;
+    struct tt_peeked *peeked;
+    uint8_t *owner; /* the shard that each was sent to */
 };
 
 /* What tickets with lists are about: in rows of `size`, the last that was given back is used next.
@@ -59,7 +63,7 @@ struct rows {
     struct tt_ask *asks; /* NULL: no list of more than one */
     struct tt_answer *answers;
     struct tt_peeked *peeked;
-    uint8_t *owner; /* the shard that each was sent to */
+    uint8_t *owner;
     uint16_t *free;
     unsigned free_count, size;
 };
@@ -76,7 +80,6 @@ struct shard {
     bool known; /* has welcomed us once */
     uint32_t session, batch_max, heartbeat_ms, inflight_age_max_ms;
     uint64_t boot, place;
-    uint32_t version; /* that is spoken with it, or tried */
     uint32_t flush_request; /* outstanding; it has no time-out; 0: none */
     struct rtt rtt;
     unsigned timeouts_in_row;
@@ -86,7 +89,7 @@ struct shard {
     uint64_t judged_us; /* when the last of them was counted */
     unsigned outstanding, hellos; /* parts; those that are HELLOs */
     uint64_t hello_due_us; /* when not up, or hello_owed */
-    uint32_t unsent_pause_us; /* after a HELLO that the port did not take; 0: it took the last */
+    uint32_t unsent_pause_us; /* after a HELLO that the lane did not take; 0: it took the last */
     bool hello_owed; /* a WELCOME has not confirmed the present role and namespace, or a leak */
     bool leaked; /* leaves were dropped: the HELLO asks to release all */
     uint32_t hello_request; /* the HELLO that says all of it; 0: not sent yet */
@@ -97,7 +100,6 @@ struct shard {
 
 struct owner {
     uint64_t mixed_place; /* rng_mix(place) */
-    uint64_t boot;
     uint8_t shard;
 };
 
@@ -110,13 +112,14 @@ struct stored_job {
     bool used;
     uint64_t job;
     uint64_t barred; /* bit i: shard i will not take it, however often */
-    size_t length[CLIENT_VERSIONS];
-    uint8_t bytes[CLIENT_VERSIONS][PROTO_JOB_BYTES]; /* its JOB_POST */
+    size_t length;
+    uint8_t bytes[PROTO_JOB_BYTES]; /* its JOB_POST */
 };
 
 struct client {
     /* fixed after open */
-    struct client_port port;
+    bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length);
+    void *self;
     struct client_options options;
     char name[CLIENT_NAME_MAX + 1];
     unsigned part_mask, part_limit, ticket_mask;
@@ -127,8 +130,8 @@ struct client {
     struct owner owners[CLIENT_SHARDS_MAX]; /* the shards that are up, those that own keys first */
     unsigned owner_count, up_count;
     struct part *parts;
-    uint16_t oldest, newest;
-    unsigned part_count, ticket_count;
+    TAILQ_HEAD(part_list, part) outstanding; /* oldest first */
+    unsigned part_count, ticket_count, deferred_count;
     unsigned next_relay; /* of results (SHARE): shards take turns */
     uint32_t next_request, next_ticket;
     uint64_t next_expiry_us; /* no part ends earlier */
@@ -163,12 +166,7 @@ static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
     return t;
 }
 
-/* ---- client_event.c ---- */
-
-/* What the message received last says: for client_next. */
-void event_put(struct client *c, struct client_event event);
-
-/* ---- client_part.c: sending, outstanding requests ---- */
+/* ---- client_part.c: sending, outstanding requests, events ---- */
 
 /* Encodes and sends. A message that does not encode is a bug. */
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
@@ -188,12 +186,15 @@ struct part *part_find(struct client *c, uint32_t request, unsigned shard);
 void part_lose(struct client *c, struct part *part);
 void part_lose_all_of(struct client *c, unsigned shard);
 
+/* What the message received last says: for client_next. */
+void event_put(struct client *c, struct client_event event);
+
 /* ---- client_shard.c: sessions, timeouts_in_row, the map ---- */
 
 /* Ends what is overdue now. */
 void part_expire(struct client *c);
 /* Opens a request and sends its message, one whose first field is the request. NULL: not sent; if
- * the port did not take it, that is a time-out, as it stood in place of a heartbeat. */
+ * the lane did not take it, that is a time-out, as it stood in place of a heartbeat. */
 struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
                          struct proto_message *m);
 /* The outstanding part that a message answers in time: a sample, and timeouts_in_row is 0 again.
@@ -202,8 +203,8 @@ struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kin
                             uint32_t request);
 /* Out of the map into `state`; everything outstanding there is lost. */
 void shard_fall(struct client *c, unsigned shard, enum client_state state);
-void shard_on_welcome(struct client *c, unsigned shard, const struct proto_message *message);
-void shard_on_error(struct client *c, unsigned shard, const struct proto_message *message);
+void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
+void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
 /* The shard that passes on the letters of a job, or CLIENT_NOWHERE: slow or not, so that all
  * clients for whom the same shards are up agree. */
 unsigned shard_for_mail(const struct client *c, uint64_t job);
@@ -235,7 +236,7 @@ void queue_drop_releases(struct client *c, unsigned shard);
 
 /* Sends a shard the open jobs, and the stops of late; it ignores what it knows. */
 void job_send_all(struct client *c, unsigned shard);
-/* That ERROR refuses the JOB_POST of an open job, perhaps: then that is an event. */
+/* Makes an event of an ERROR that refuses the JOB_POST of an open job. */
 void job_on_error(struct client *c, unsigned shard, const struct proto_error *m);
 /* Repeats that at every heartbeat interval, as a message may be lost; returns when next. */
 uint64_t job_tick(struct client *c, unsigned shard);

@@ -28,12 +28,6 @@ void job_on_error(struct client *c, unsigned shard, const struct proto_error *m)
     }
 }
 
-static bool send_post(struct client *c, unsigned shard, const struct stored_job *job)
-{
-    uint32_t form = c->shards[shard].version - PROTO_LOWEST;
-    return client_send_bytes(c, shard, job->bytes[form], job->length[form]);
-}
-
 static bool send_stop(struct client *c, unsigned shard, uint64_t job)
 {
     struct proto_message m = {.type = PROTO_JOB_STOP};
@@ -42,33 +36,28 @@ static bool send_stop(struct client *c, unsigned shard, uint64_t job)
     return client_send(c, shard, &m);
 }
 
-/* What the port did not take is not left to the next heartbeat: workers wait for it. */
+/* Workers wait for a message that the lane did not take: it does not wait for a heartbeat. */
 static void repeat_later(struct client *c, unsigned shard, bool was_sent)
 {
     struct shard *s = &c->shards[shard];
     s->job_due_us = c->now_us + (was_sent ? (uint64_t)s->heartbeat_ms * 1000 : UNSENT_PAUSE_MIN_US);
 }
 
-/* Long enough for a shard that was out for a few heartbeats; later the end of our session there
- * ends the job. */
-static bool stop_is_fresh(const struct client *c, unsigned shard, const struct stopped_job *stopped)
-{
-    uint64_t age_us = c->now_us - stopped->at_us;
-    return stopped->used && age_us < (uint64_t)c->shards[shard].heartbeat_ms * 10000;
-}
-
+/* A stop is repeated for as long as a shard may be out for a few heartbeats; later the end of our
+ * session there ends the job. */
 static void send_all(struct client *c, unsigned shard, bool all_stops)
 {
+    const uint64_t fresh_us = (uint64_t)c->shards[shard].heartbeat_ms * 10000;
     bool was_sent = true, any = false;
     for (unsigned i = 0; i < c->options.jobs && was_sent; i++) {
         if (c->jobs[i].used && !(c->jobs[i].barred >> shard & 1)) {
             any = true;
-            was_sent = send_post(c, shard, &c->jobs[i]);
+            was_sent = client_send_bytes(c, shard, c->jobs[i].bytes, c->jobs[i].length);
         }
     }
     for (unsigned i = 0; i < STOPPED_MAX && was_sent; i++) {
         const struct stopped_job *stopped = &c->stopped[i];
-        if (stopped->used && (all_stops || stop_is_fresh(c, shard, stopped))) {
+        if (stopped->used && (all_stops || c->now_us - stopped->at_us < fresh_us)) {
             any = true;
             was_sent = send_stop(c, shard, stopped->job);
         }
@@ -112,12 +101,9 @@ enum err client_job_post(struct client *c, const struct proto_job_post *job, uin
     if (!room) {
         return ERR_FULL;
     }
-    for (uint32_t i = 0; i < CLIENT_VERSIONS; i++) {
-        room->length[i] =
-            proto_encode_as(PROTO_LOWEST + i, &m, room->bytes[i], sizeof room->bytes[i]);
-        if (room->length[i] == 0) {
-            return ERR_RANGE;
-        }
+    room->length = proto_encode(&m, room->bytes, sizeof room->bytes);
+    if (room->length == 0) {
+        return ERR_RANGE;
     }
     room->used = true;
     room->job = job->job;
@@ -127,7 +113,7 @@ enum err client_job_post(struct client *c, const struct proto_job_post *job, uin
     }
     for (unsigned i = 0; i < c->up_count; i++) {
         unsigned shard = c->owners[i].shard;
-        repeat_later(c, shard, send_post(c, shard, room));
+        repeat_later(c, shard, client_send_bytes(c, shard, room->bytes, room->length));
     }
     return ERR_OK;
 }

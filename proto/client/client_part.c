@@ -2,30 +2,23 @@
 
 bool client_send_bytes(struct client *c, unsigned shard, const uint8_t *bytes, size_t length)
 {
-    bool is_sent = c->port.send(c->port.self, shard, bytes, length);
+    bool is_sent = c->send(c->self, shard, bytes, length);
     c->counters.messages_sent += is_sent;
     c->counters.bytes_sent += is_sent ? length : 0;
     return is_sent;
 }
 
-static void count_message(struct client *c, enum proto_type type, size_t length)
-{
-    if (type == PROTO_RETRIEVE_ASK) {
-        c->counters.ask_messages++;
-        c->counters.ask_bytes += length;
-    } else if (type == PROTO_STORE_HASH) {
-        c->counters.store_messages++;
-        c->counters.store_bytes += length;
-    }
-}
-
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message)
 {
-    size_t length = proto_encode_as(c->shards[shard].version, message, c->scratch, c->scratch_size);
+    size_t length = proto_encode(message, c->scratch, c->scratch_size);
     CHECK(length > 0);
     bool is_sent = client_send_bytes(c, shard, c->scratch, length);
-    if (is_sent) {
-        count_message(c, message->type, length);
+    if (is_sent && message->type == PROTO_RETRIEVE_ASK) {
+        c->counters.ask_messages++;
+        c->counters.ask_bytes += length;
+    } else if (is_sent && message->type == PROTO_STORE_HASH) {
+        c->counters.store_messages++;
+        c->counters.store_bytes += length;
     }
     return is_sent;
 }
@@ -49,23 +42,15 @@ struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
         return NULL;
     }
     uint32_t request = request_next(c);
-    uint16_t index = (uint16_t)(request & c->part_mask);
-    struct part *part = &c->parts[index];
+    struct part *part = &c->parts[request & c->part_mask];
     *part = (struct part){
         .kind = (uint8_t)kind,
         .request = request,
         .shard = (uint8_t)shard,
         .sent_us = c->now_us,
         .deadline_us = c->now_us + s->rtt.timeout_us,
-        .previous = c->newest,
-        .next = PART_NONE,
     };
-    if (c->newest != PART_NONE) {
-        c->parts[c->newest].next = index;
-    } else {
-        c->oldest = index;
-    }
-    c->newest = index;
+    TAILQ_INSERT_TAIL(&c->outstanding, part, in_order);
     c->part_count++;
     s->outstanding++;
     s->hellos += kind == PART_HELLO;
@@ -80,16 +65,7 @@ struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
 void part_close(struct client *c, struct part *part)
 {
     struct shard *s = &c->shards[part->shard];
-    if (part->previous != PART_NONE) {
-        c->parts[part->previous].next = part->next;
-    } else {
-        c->oldest = part->next;
-    }
-    if (part->next != PART_NONE) {
-        c->parts[part->next].previous = part->previous;
-    } else {
-        c->newest = part->previous;
-    }
+    TAILQ_REMOVE(&c->outstanding, part, in_order);
     c->next_expiry_us = --c->part_count > 0 ? c->next_expiry_us : UINT64_MAX;
     s->outstanding--;
     s->hellos -= part->kind == PART_HELLO;
@@ -114,10 +90,39 @@ void part_lose(struct client *c, struct part *part)
 
 void part_lose_all_of(struct client *c, unsigned shard)
 {
-    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
-        next = c->parts[i].next;
-        if (c->parts[i].shard == shard) {
-            part_lose(c, &c->parts[i]);
+    for (struct part *part = TAILQ_FIRST(&c->outstanding), *next; part != NULL; part = next) {
+        next = TAILQ_NEXT(part, in_order);
+        if (part->shard == shard) {
+            part_lose(c, part);
         }
     }
+}
+
+/* ---- events ---- */
+
+void event_put(struct client *c, struct client_event event)
+{
+    CHECK_THAT(!c->has_event, "client: a message is one event");
+    c->event = event;
+    c->has_event = true;
+}
+
+bool client_next(struct client *c, struct client_event *out)
+{
+    /* A fall that was not said before the shard rose again comes first. */
+    uint64_t falls = c->said_up & c->fell, rises = c->up & ~c->said_up;
+    if ((falls | rises) != 0) {
+        *out =
+            (struct client_event){.kind = falls != 0 ? CLIENT_SHARD_DOWN : CLIENT_SHARD_UP,
+                                  .shard = (unsigned)__builtin_ctzll(falls != 0 ? falls : rises)};
+        c->said_up ^= UINT64_C(1) << out->shard;
+        c->fell &= ~(UINT64_C(1) << out->shard);
+        return true;
+    }
+    bool any = c->has_event;
+    if (any) {
+        *out = c->event;
+        c->has_event = false;
+    }
+    return any;
 }

@@ -1,5 +1,5 @@
 /* Requests to one shard, without a ticket. Those whose answer is awaited as a part (client_core.h):
- * STATS, MEMBERS, JOBS, HISTORY, SCAN. Two without a part: SHARE, which has no answer, and FLUSH,
+ * STATS, MEMBERS, JOBS, SCAN. Two without a part: SHARE, which has no answer, and FLUSH,
  * whose answer may take long. */
 #include "proto/alias.h"
 #include "proto/client/client_core.h"
@@ -7,9 +7,10 @@
 /* Asks for a page for people, which takes a shard many times as long as an ask: the answer has the
  * longest time-out there is. */
 static bool page_query(struct client *c, unsigned shard, enum part_kind kind,
-                       struct proto_message *m)
+                       struct proto_message m, uint64_t now_us)
 {
-    struct part *part = shard_query(c, shard, kind, m);
+    client_advance(c, now_us);
+    struct part *part = shard_query(c, shard, kind, &m);
     if (part != NULL) {
         part->deadline_us = c->now_us + c->options.rto_max_us;
     }
@@ -18,30 +19,25 @@ static bool page_query(struct client *c, unsigned shard, enum part_kind kind,
 
 bool client_stats(struct client *c, unsigned shard, uint64_t now_us)
 {
-    struct proto_message m = {.type = PROTO_STATS};
-    client_advance(c, now_us);
-    return page_query(c, shard, PART_STATS, &m);
+    return page_query(c, shard, PART_STATS, (struct proto_message){.type = PROTO_STATS}, now_us);
 }
 
 bool client_members(struct client *c, unsigned shard, uint32_t from, uint64_t now_us)
 {
-    struct proto_message m = {.type = PROTO_MEMBERS, .members = {.from = from}};
-    client_advance(c, now_us);
-    return page_query(c, shard, PART_MEMBERS, &m);
+    const struct proto_message m = {.type = PROTO_MEMBERS, .members = {.from = from}};
+    return page_query(c, shard, PART_MEMBERS, m, now_us);
 }
 
 bool client_jobs(struct client *c, unsigned shard, uint32_t from, uint64_t now_us)
 {
-    struct proto_message m = {.type = PROTO_JOBS, .jobs = {.from = from}};
-    client_advance(c, now_us);
-    return page_query(c, shard, PART_JOBS, &m);
+    const struct proto_message m = {.type = PROTO_JOBS, .jobs = {.from = from}};
+    return page_query(c, shard, PART_JOBS, m, now_us);
 }
 
 bool client_scan(struct client *c, unsigned shard, uint64_t cursor, uint8_t depth, uint64_t now_us)
 {
-    struct proto_message m = {.type = PROTO_SCAN, .scan = {.cursor = cursor, .depth = depth}};
-    client_advance(c, now_us);
-    return page_query(c, shard, PART_SCAN, &m);
+    const struct proto_message m = {.type = PROTO_SCAN, .scan = {.cursor = cursor, .depth = depth}};
+    return page_query(c, shard, PART_SCAN, m, now_us);
 }
 
 bool client_flush_table(struct client *c, unsigned shard, uint64_t now_us)
@@ -56,25 +52,6 @@ bool client_flush_table(struct client *c, unsigned shard, uint64_t now_us)
     m.flush.request = request_next(c);
     s->flush_request = client_send(c, shard, &m) ? m.flush.request : 0;
     return s->flush_request != 0;
-}
-
-unsigned client_history(struct client *c, uint64_t root_key, uint32_t epoch, uint32_t cursor,
-                        const struct tt_weight *weights, unsigned count, uint64_t now_us)
-{
-    CHECK(count <= CLIENT_WEIGHTS_MAX);
-    client_advance(c, now_us);
-    unsigned shard = client_owner(c, root_key);
-    if (shard == CLIENT_NOWHERE) {
-        return CLIENT_NOWHERE;
-    }
-    uint32_t most = c->shards[shard].batch_max;
-    struct proto_message m = {.type = PROTO_HISTORY};
-    m.history.root_key = root_key;
-    m.history.epoch = epoch;
-    m.history.cursor = cursor;
-    m.history.list.count = count < most ? count : most;
-    m.history.list.at = (struct tt_weight *)weights; /* only read */
-    return shard_query(c, shard, PART_HISTORY, &m) ? shard : CLIENT_NOWHERE;
 }
 
 bool client_share(struct client *c, const struct tt_store *results, unsigned count, unsigned relays,

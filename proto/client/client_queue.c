@@ -72,11 +72,8 @@ bool queue_room(struct client *c, unsigned shard, const unsigned *count)
     if (*count == c->options.queue) {
         (void)queue_flush(c, shard);
     }
-    if (*count == c->options.queue) {
-        c->counters.dropped++;
-        return false;
-    }
-    return true;
+    c->counters.dropped += *count == c->options.queue;
+    return *count < c->options.queue;
 }
 
 /* A shard that is out may come back with our session and its in-flight entries: they are released

@@ -29,13 +29,38 @@ static const unsigned next_ok[] = {
     [CLIENT_LEFT] = BIT(GREETING),
 };
 
+unsigned client_twin(const struct client *c, unsigned shard)
+{
+    const struct shard *s = &c->shards[shard];
+    for (unsigned i = 0; i < c->options.shards && s->state == CLIENT_UP; i++) {
+        if (i != shard && c->shards[i].state == CLIENT_UP && c->shards[i].place == s->place) {
+            return i;
+        }
+    }
+    return CLIENT_NOWHERE;
+}
+
+/* Gives the place of shards that began with copies of one file to the one of the greatest boot id,
+ * while it is up; when it goes, the next one moves into its place. The others have the place of a
+ * shard that began empty, so that all own keys. */
+static uint64_t place_of(const struct client *c, unsigned shard)
+{
+    const struct shard *s = &c->shards[shard];
+    for (unsigned i = 0; i < c->options.shards; i++) {
+        const struct shard *other = &c->shards[i];
+        if (other->state == CLIENT_UP && other->place == s->place && other->boot > s->boot) {
+            return s->boot;
+        }
+    }
+    return s->place;
+}
+
 static void map_add(struct client *c, bool is_slow)
 {
     for (unsigned s = 0; s < c->options.shards; s++) {
         if (c->shards[s].state == CLIENT_UP && c->shards[s].is_slow == is_slow) {
-            c->owners[c->up_count++] = (struct owner){.mixed_place = rng_mix(c->shards[s].place),
-                                                      .boot = c->shards[s].boot,
-                                                      .shard = (uint8_t)s};
+            c->owners[c->up_count++] =
+                (struct owner){.mixed_place = rng_mix(place_of(c, s)), .shard = (uint8_t)s};
         }
     }
 }
@@ -64,20 +89,17 @@ static void shard_move(struct client *c, unsigned shard, enum client_state state
 static unsigned owner_among(const struct client *c, uint64_t key, unsigned count)
 {
     unsigned best = CLIENT_NOWHERE;
-    uint64_t best_weight = 0, best_boot = 0;
+    uint64_t best_weight = 0;
     if (count == 1) {
         return c->owners[0].shard;
     }
     for (unsigned i = 0; i < count; i++) {
         const struct owner *o = &c->owners[i];
         uint64_t weight = rng_mix(key ^ o->mixed_place);
-        /* Equal weights mean equal places: two shards begun from copies of one file. Equal boot
-         * ids, too: one shard under two names; the first stands. */
-        if (best == CLIENT_NOWHERE || weight > best_weight ||
-            (weight == best_weight && o->boot > best_boot)) {
+        /* Equal weights mean one shard under two names: the first stands. */
+        if (best == CLIENT_NOWHERE || weight > best_weight) {
             best = o->shard;
             best_weight = weight;
-            best_boot = o->boot;
         }
     }
     return best;
@@ -114,15 +136,7 @@ void shard_fall(struct client *c, unsigned shard, enum client_state state)
 
 /* ---- greeting ---- */
 
-/* The port took no HELLO: most often a connection that is being made, in a millisecond or less. */
-static uint32_t next_pause(const struct client *c, struct shard *s)
-{
-    uint32_t pause = s->unsent_pause_us > 0 ? 2 * s->unsent_pause_us : UNSENT_PAUSE_MIN_US;
-    s->unsent_pause_us = pause < c->options.probe_us ? pause : c->options.probe_us;
-    return s->unsent_pause_us;
-}
-
-static void shard_greet_as(struct client *c, unsigned shard, uint32_t version)
+static void shard_greet(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     struct part *part = NULL;
@@ -137,8 +151,6 @@ static void shard_greet_as(struct client *c, unsigned shard, uint32_t version)
         return;
     }
     part->deadline_us = c->now_us + c->options.rto_max_us; /* a repeat is on its way before */
-    part->version = (uint8_t)version;
-    s->version = version;
     struct proto_message m = {.type = PROTO_HELLO};
     m.hello.request = part->request;
     m.hello.role = (uint8_t)c->options.role;
@@ -148,23 +160,17 @@ static void shard_greet_as(struct client *c, unsigned shard, uint32_t version)
     m.hello.instance = c->options.instance;
     m.hello.name = proto_text_of(c->name);
     m.hello.table_id = c->options.table_id;
-    m.hello.lowest = PROTO_LOWEST;
-    m.hello.highest = (uint8_t)c->options.version;
+    m.hello.lowest = m.hello.highest = PROTO_VERSION;
     m.hello.release = proto_text_of(c->options.release != NULL ? c->options.release : "");
     if (client_send(c, shard, &m)) {
         s->unsent_pause_us = 0;
-    } else {
-        s->hello_due_us = c->now_us + next_pause(c, s);
-        part_close(c, part);
+        return;
     }
-}
-
-/* To a shard that is not up, in our highest version: another program may have its address by now.
- */
-static void shard_greet(struct client *c, unsigned shard)
-{
-    const struct shard *s = &c->shards[shard];
-    shard_greet_as(c, shard, s->state == CLIENT_UP ? s->version : c->options.version);
+    /* Most often a connection that is being made, in a millisecond or less. */
+    uint32_t pause = s->unsent_pause_us > 0 ? 2 * s->unsent_pause_us : UNSENT_PAUSE_MIN_US;
+    s->unsent_pause_us = pause < c->options.probe_us ? pause : c->options.probe_us;
+    s->hello_due_us = c->now_us + s->unsent_pause_us;
+    part_close(c, part);
 }
 
 /* ---- time-outs ---- */
@@ -208,14 +214,9 @@ struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
     return NULL;
 }
 
-/* True: the shard fell. A HELLO that is not answered in time counts against nobody: heartbeats do.
- */
-static bool part_time_out(struct client *c, struct part *part)
+static uint64_t earlier(uint64_t a, uint64_t b)
 {
-    struct part late = *part;
-    c->counters.timeouts++;
-    part_lose(c, part);
-    return late.kind != PART_HELLO && shard_timed_out(c, late.shard, late.sent_us);
+    return a < b ? a : b;
 }
 
 void part_expire(struct client *c)
@@ -223,17 +224,24 @@ void part_expire(struct client *c)
     if (c->now_us < c->next_expiry_us) {
         return;
     }
-    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
-        next = c->parts[i].next;
-        if (c->parts[i].deadline_us <= c->now_us && part_time_out(c, &c->parts[i])) {
-            next = c->oldest; /* the shard fell and took others with it */
+    struct part *part, *next;
+    for (part = TAILQ_FIRST(&c->outstanding); part != NULL; part = next) {
+        const struct part late = *part;
+        next = TAILQ_NEXT(part, in_order);
+        if (late.deadline_us > c->now_us) {
+            continue;
+        }
+        c->counters.timeouts++;
+        part_lose(c, part);
+        /* A HELLO that is not answered in time counts against nobody: heartbeats do. */
+        if (late.kind != PART_HELLO && shard_timed_out(c, late.shard, late.sent_us)) {
+            next = TAILQ_FIRST(&c->outstanding); /* the shard fell and took others with it */
         }
     }
     c->next_expiry_us = UINT64_MAX;
-    for (uint16_t i = c->oldest; i != PART_NONE; i = c->parts[i].next) {
-        if (c->parts[i].deadline_us < c->next_expiry_us) {
-            c->next_expiry_us = c->parts[i].deadline_us;
-        }
+    TAILQ_FOREACH(part, &c->outstanding, in_order)
+    {
+        c->next_expiry_us = earlier(c->next_expiry_us, part->deadline_us);
     }
 }
 
@@ -244,34 +252,26 @@ void part_expire(struct client *c)
  * were down; jobs and heartbeats go on, and the heartbeats show when it is fast again. Each opinion
  * takes `timeouts_in_row` round trips in a row, one begun after the other.
  */
-static uint32_t nearest_other_us(const struct client *c, unsigned shard)
+static void shard_judge(struct client *c, unsigned shard, uint64_t began_us, unsigned wanted)
 {
-    uint32_t nearest = UINT32_MAX;
-    for (unsigned s = 0; s < c->options.shards; s++) {
-        const struct shard *other = &c->shards[s];
-        if (s != shard && other->state == CLIENT_UP && other->rtt.sampled) {
+    struct shard *s = &c->shards[shard];
+    uint32_t nearest = UINT32_MAX; /* of the others that are up */
+    if (c->options.keeps_slow) {
+        return;
+    }
+    for (unsigned i = 0; i < c->options.shards; i++) {
+        const struct shard *other = &c->shards[i];
+        if (i != shard && other->state == CLIENT_UP && other->rtt.sampled) {
             uint32_t us = rtt_smoothed_us(&other->rtt);
             nearest = us < nearest ? us : nearest;
         }
     }
-    return nearest;
-}
-
-static bool speaks_against(const struct client *c, unsigned shard, uint64_t round_trip_us)
-{
-    uint32_t nearest = nearest_other_us(c, shard);
-    if (nearest == UINT32_MAX) {
-        return c->shards[shard].is_slow;
-    }
-    uint64_t line = (uint64_t)SLOW_TIMES * nearest;
+    uint64_t round_trip_us = c->now_us - began_us, line = (uint64_t)SLOW_TIMES * nearest;
     line = line > SLOW_MIN_US ? line : SLOW_MIN_US;
-    return c->shards[shard].is_slow ? round_trip_us <= line / 2 : round_trip_us > line;
-}
-
-static void shard_judge(struct client *c, unsigned shard, uint64_t began_us, unsigned wanted)
-{
-    struct shard *s = &c->shards[shard];
-    if (c->options.keeps_slow || !speaks_against(c, shard, c->now_us - began_us)) {
+    bool is_other = nearest == UINT32_MAX ? s->is_slow
+                    : s->is_slow          ? round_trip_us <= line / 2
+                                          : round_trip_us > line;
+    if (!is_other) {
         s->verdicts = 0;
         return;
     }
@@ -354,12 +354,10 @@ void client_bye(struct client *c, uint64_t now_us)
 
 /* Queued releases stay even when the session is new to us: with several HELLOs under way it may be
  * the one that took our last asks. To release what one has not in flight is no error. */
-static void shard_adopt(struct client *c, unsigned shard, const struct proto_message *message)
+static void shard_adopt(struct client *c, unsigned shard, const struct proto_welcome *m)
 {
-    const struct proto_welcome *m = &message->welcome;
     struct shard *s = &c->shards[shard];
     s->known = true;
-    s->version = message->version;
     s->boot = m->boot;
     s->place = m->place;
     s->session = m->session;
@@ -371,22 +369,8 @@ static void shard_adopt(struct client *c, unsigned shard, const struct proto_mes
     s->timeouts_in_row = 0;
 }
 
-static void shard_rise(struct client *c, unsigned shard, const struct proto_message *message)
+void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m)
 {
-    struct shard *s = &c->shards[shard];
-    shard_adopt(c, shard, message);
-    rtt_reset(&s->rtt, c->options.rto_min_us, c->options.rto_max_us);
-    s->is_slow = false;
-    s->verdicts = 0;
-    shard_move(c, shard, CLIENT_UP);
-    c->counters.ups++;
-    job_send_all(c, shard);
-    (void)queue_flush(c, shard);
-}
-
-void shard_on_welcome(struct client *c, unsigned shard, const struct proto_message *message)
-{
-    const struct proto_welcome *m = &message->welcome;
     struct shard *s = &c->shards[shard];
     struct part *part = part_find(c, m->request, shard);
     if (!part || part->kind != PART_HELLO) {
@@ -394,11 +378,9 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_messa
         return;
     }
     uint64_t sent_us = part->sent_us;
-    bool has_range = part->version >= PROTO_NEGOTIATES;
-    bool is_offered = message->version <= (has_range ? c->options.version : part->version);
     s->request_us = sent_us > s->request_us ? sent_us : s->request_us;
     part_close(c, part);
-    if (m->heartbeat_ms == 0 || m->batch_max == 0 || !is_offered) {
+    if (m->heartbeat_ms == 0 || m->batch_max == 0) {
         c->counters.malformed++;
         return;
     }
@@ -414,10 +396,17 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_messa
     }
     bool was_slow = s->is_slow;
     if (s->state != CLIENT_UP) {
-        shard_rise(c, shard, message);
+        shard_adopt(c, shard, m);
+        rtt_reset(&s->rtt, c->options.rto_min_us, c->options.rto_max_us);
+        s->is_slow = false;
+        s->verdicts = 0;
+        shard_move(c, shard, CLIENT_UP);
+        c->counters.ups++;
+        job_send_all(c, shard);
+        (void)queue_flush(c, shard);
     } else {
         bool is_other_session = s->session != m->session;
-        shard_adopt(c, shard, message);
+        shard_adopt(c, shard, m);
         if (is_other_session || confirms) {
             job_send_all(c, shard);
         }
@@ -441,24 +430,6 @@ bool shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
     return true;
 }
 
-/* The HELLO that was refused for its version, or the first that may be meant: a shard that could
- * not read it names none. NULL: none. */
-static struct part *refused_hello(struct client *c, unsigned shard, uint32_t request,
-                                  uint32_t spoken)
-{
-    struct part *named = part_find(c, request, shard);
-    if (named != NULL && named->kind == PART_HELLO) {
-        return named;
-    }
-    for (uint16_t i = c->oldest; i != PART_NONE; i = c->parts[i].next) {
-        struct part *part = &c->parts[i];
-        if (part->kind == PART_HELLO && part->shard == shard && part->version != spoken) {
-            return part;
-        }
-    }
-    return NULL;
-}
-
 static void say_refused(struct client *c, unsigned shard, const struct proto_error *m)
 {
     c->shards[shard].hello_due_us = c->now_us + REFUSED_PAUSE_US;
@@ -466,37 +437,21 @@ static void say_refused(struct client *c, unsigned shard, const struct proto_err
                      .kind = CLIENT_HELLO_REFUSED, .shard = shard, .refused = {.why = &m->text}});
 }
 
-/* The shard speaks another version, that of its message. If it is an older one that we speak, too,
- * a HELLO in it follows at once: only down, so that a shard that refuses all is asked no more often
- * than it is probed. What it says of messages that left before that is passed over. */
-static void on_other_version(struct client *c, unsigned shard, const struct proto_message *message)
+void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m)
 {
-    struct shard *s = &c->shards[shard];
-    const uint32_t spoken = message->version;
-    struct part *part = refused_hello(c, shard, message->error.request, spoken);
-    bool is_older = part != NULL && part->version > spoken;
-    bool is_common = spoken >= PROTO_LOWEST && spoken <= c->options.version;
-    if (part != NULL) {
-        part_lose(c, part);
-    }
-    if (s->state == CLIENT_UP && s->version != spoken) { /* another program has its address */
-        is_older = s->version > spoken;
-        shard_fall(c, shard, CLIENT_GREETING);
-    }
-    if (s->state != CLIENT_UP && !is_common) {
-        say_refused(c, shard, &message->error);
-    } else if (s->state != CLIENT_UP && is_older) {
-        shard_greet_as(c, shard, spoken);
-    }
-}
-
-void shard_on_error(struct client *c, unsigned shard, const struct proto_message *message)
-{
-    const struct proto_error *m = &message->error;
     struct shard *s = &c->shards[shard];
     c->counters.refused++;
-    if (m->code == PROTO_ERR_VERSION) {
-        on_other_version(c, shard, message);
+    /* A shard that speaks our version cannot mean our session. */
+    bool is_ours = c->message.version == PROTO_VERSION && s->state == CLIENT_UP;
+    if (m->code == PROTO_ERR_VERSION && !is_ours) {
+        struct part *hello = part_find(c, m->request, shard);
+        if (hello != NULL) {
+            part_lose(c, hello);
+        }
+        if (s->state == CLIENT_UP) { /* it had another program until now */
+            shard_fall(c, shard, CLIENT_GREETING);
+        }
+        say_refused(c, shard, m);
         return;
     }
     if (m->code == PROTO_ERR_SESSION) {
@@ -536,22 +491,10 @@ static uint64_t heartbeat_due(const struct client *c, const struct shard *s)
     return s->timeouts_in_row > 0 && is_idle && soon < due ? soon : due;
 }
 
-static void heartbeat(struct client *c, unsigned shard)
-{
-    struct proto_message m = {.type = PROTO_HEARTBEAT};
-    c->shards[shard].request_us = c->now_us; /* sent or not: not at once again */
-    (void)shard_query(c, shard, PART_HEARTBEAT, &m);
-}
-
 static uint64_t queue_due(const struct client *c, const struct shard *s)
 {
     bool waiting = s->queue.store_count + s->queue.release_count > 0;
     return waiting ? s->queue.oldest_us + c->options.linger_us : UINT64_MAX;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 uint64_t shard_tick(struct client *c, unsigned shard)
@@ -567,7 +510,9 @@ uint64_t shard_tick(struct client *c, unsigned shard)
         }
         due = job_tick(c, shard);
         if (c->now_us >= heartbeat_due(c, s)) {
-            heartbeat(c, shard);
+            struct proto_message m = {.type = PROTO_HEARTBEAT};
+            s->request_us = c->now_us; /* sent or not: not at once again */
+            (void)shard_query(c, shard, PART_HEARTBEAT, &m);
         }
     }
     bool greets = s->state != CLIENT_UP || s->hello_owed;

@@ -32,26 +32,11 @@ static enum err complete(struct client_options *o)
     o->lists = or_default(o->lists, o->tickets);
     o->queue = or_default(o->queue, 64);
     o->jobs = or_default(o->jobs, 2);
-    o->version = or_default(o->version, PROTO_VERSION);
     bool ok = o->shards >= 1 && o->shards <= CLIENT_SHARDS_MAX && o->rto_min_us <= o->rto_max_us &&
               o->rto_max_us <= 60000000 && o->tickets <= 1024 && o->ask_max <= PROTO_BATCH_MAX &&
               o->peek_max <= PROTO_BATCH_MAX && o->lists <= o->tickets &&
-              o->queue <= PROTO_BATCH_MAX && o->jobs <= 64 && o->version >= PROTO_LOWEST &&
-              o->version <= PROTO_VERSION;
+              o->queue <= PROTO_BATCH_MAX && o->jobs <= 64;
     return ok ? ERR_OK : ERR_RANGE;
-}
-
-/* The longest message we can be made to write, but JOB_POST. */
-static size_t scratch_size(const struct client_options *o)
-{
-    enum { STORE = 24, ASK = 24, PEEK = 12, WEIGHT = 9, HEAD = 64 };
-    const size_t sizes[] = {o->queue * STORE, o->ask_max * ASK, o->peek_max * PEEK,
-                            CLIENT_WEIGHTS_MAX * WEIGHT, CLIENT_SHARE_MAX * STORE};
-    size_t most = 0;
-    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        most = sizes[i] > most ? sizes[i] : most;
-    }
-    return HEAD + most;
 }
 
 static bool rows_open(struct rows *rows, const struct client_options *o)
@@ -74,15 +59,6 @@ static bool rows_open(struct rows *rows, const struct client_options *o)
     return ok;
 }
 
-static void rows_free(struct rows *rows)
-{
-    free(rows->asks);
-    free(rows->answers);
-    free(rows->peeked);
-    free(rows->owner);
-    free(rows->free);
-}
-
 static bool allocate(struct client *c)
 {
     const struct client_options *o = &c->options;
@@ -90,11 +66,16 @@ static bool allocate(struct client *c)
     unsigned tickets = power_of_two(o->tickets);
     c->part_limit = o->tickets * shards_per_ticket + o->shards * (HELLOS_MAX + OTHERS_MAX);
     unsigned parts = power_of_two(2 * c->part_limit);
-    CHECK(parts < PART_NONE);
 
     c->ticket_mask = tickets - 1;
     c->part_mask = parts - 1;
-    c->scratch_size = scratch_size(o);
+    /* The longest message that we can be made to write, but JOB_POST. */
+    enum { STORE = 24, ASK = 24, PEEK = 12, HEAD = 64 };
+    const size_t sizes[] = {o->queue * STORE, o->ask_max * ASK, o->peek_max * PEEK,
+                            CLIENT_SHARE_MAX * STORE};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        c->scratch_size = HEAD + sizes[i] > c->scratch_size ? HEAD + sizes[i] : c->scratch_size;
+    }
     c->shards = calloc(o->shards, sizeof *c->shards);
     c->parts = calloc(parts, sizeof *c->parts);
     c->tickets = calloc(tickets, sizeof *c->tickets);
@@ -111,13 +92,13 @@ static bool allocate(struct client *c)
         q->releases = calloc(o->queue, sizeof *q->releases);
         ok = q->stores && q->releases;
         rtt_reset(&c->shards[s].rtt, o->rto_min_us, o->rto_max_us);
-        c->shards[s].version = o->version;
     }
     return ok;
 }
 
-enum err client_open(const struct client_options *options, const struct client_port *port,
-                     struct client **out)
+enum err client_open(const struct client_options *options,
+                     bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length),
+                     void *self, struct client **out)
 {
     struct client_options completed = *options;
     enum err error = complete(&completed);
@@ -129,12 +110,13 @@ enum err client_open(const struct client_options *options, const struct client_p
         return ERR_NOMEM;
     }
     c->options = completed;
-    c->port = *port;
+    c->send = send;
+    c->self = self;
     if (options->name) {
         (void)proto_text_copy(proto_text_of(options->name), c->name, sizeof c->name);
     }
     c->options.name = c->name;
-    c->oldest = c->newest = PART_NONE;
+    TAILQ_INIT(&c->outstanding);
     c->next_expiry_us = UINT64_MAX;
     c->next_request = c->next_ticket = 1;
     if (!allocate(c)) {
@@ -161,7 +143,11 @@ void client_free(struct client **client)
     free(c->shards);
     free(c->parts);
     free(c->tickets);
-    rows_free(&c->rows);
+    free(c->rows.asks);
+    free(c->rows.answers);
+    free(c->rows.peeked);
+    free(c->rows.owner);
+    free(c->rows.free);
     free(c->gathered);
     free(c->gathered_asks);
     free(c->jobs);
@@ -184,14 +170,6 @@ static bool answers(struct client *c, unsigned shard, enum part_kind kind,
     return part != NULL;
 }
 
-static void on_bye(struct client *c, unsigned shard)
-{
-    struct shard *s = &c->shards[shard];
-    shard_fall(c, shard, CLIENT_DOWN);
-    queue_drop_releases(c, shard);
-    s->hello_due_us = c->now_us + c->options.probe_us;
-}
-
 /* What is out of its range must not reach the search: it is counted, and is no event. */
 static void put_if(struct client *c, bool is_in_range, struct client_event event)
 {
@@ -201,20 +179,43 @@ static void put_if(struct client *c, bool is_in_range, struct client_event event
     }
 }
 
-static void on_share(struct client *c, unsigned shard, const struct proto_share *m)
-{
-    bool ok = proto_shared_in_range(&m->list);
-    c->counters.shares_taken += ok;
-    c->counters.shared_taken += ok ? m->list.count : 0;
-    put_if(c, ok, (struct client_event){CLIENT_SHARED, shard, .shared = m});
-}
-
 static void apply(struct client *c, unsigned shard, const struct proto_message *m)
 {
-#define EVENT(kind, field, from) ((struct client_event){CLIENT_##kind, shard, .field = &m->from})
+/* A message that is an event; one that is so if it answers a request. */
+#define EVENT(TYPE, KIND, field, from, is_in_range)                                             \
+    case PROTO_##TYPE:                                                                          \
+        put_if(c, is_in_range, (struct client_event){CLIENT_##KIND, shard, .field = &m->from}); \
+        break;
+#define ANSWER(TYPE, PART, KIND, field, from, is_in_range)                          \
+    case PROTO_##TYPE:                                                              \
+        if (answers(c, shard, PART_##PART, m)) {                                    \
+            put_if(c, is_in_range,                                                  \
+                   (struct client_event){CLIENT_##KIND, shard, .field = &m->from}); \
+        }                                                                           \
+        break;
     switch (m->type) {
+        ANSWER(STATS_ANSWER, STATS, STATS, stats, stats_answer, true)
+        ANSWER(MEMBERS_ANSWER, MEMBERS, MEMBERS, members, members_answer, true)
+        ANSWER(JOBS_ANSWER, JOBS, JOBS, jobs, jobs_answer, true)
+        ANSWER(MAIL_LIST, MAIL, CORRESPONDENTS, correspondents, mail_list, true)
+        ANSWER(SCANNED, SCAN, SCANNED, scanned, scanned, proto_entries_in_range(&m->scanned.list))
+        EVENT(MAIL, MAIL, mail, mail, true)
+        EVENT(JOB, JOB, job, job, true)
+        EVENT(JOB_STOP, JOB_STOP, job_stop, job_stop, true)
+        EVENT(JOB_REPORT, JOB_REPORT, job_report, job_report,
+              proto_report_fault(&m->job_report) == NULL)
+        EVENT(WORKER_INDEX, WORKER_INDEX, worker_index, worker_index, true)
+        EVENT(NODE_DONE, NODE_DONE, node_done, node_done,
+              proto_results_in_range(&m->node_done.list, false))
+    case PROTO_SHARE: {
+        bool ok = proto_results_in_range(&m->share.list, true);
+        c->counters.shares_taken += ok;
+        c->counters.shared_taken += ok ? m->share.list.count : 0;
+        put_if(c, ok, (struct client_event){CLIENT_SHARED, shard, .shared = &m->share});
+        break;
+    }
     case PROTO_WELCOME:
-        shard_on_welcome(c, shard, m);
+        shard_on_welcome(c, shard, &m->welcome);
         break;
     case PROTO_RETRIEVE_ANSWER:
         table_on_answer(c, shard, &m->retrieve_answer);
@@ -225,81 +226,23 @@ static void apply(struct client *c, unsigned shard, const struct proto_message *
     case PROTO_HEARTBEAT:
         (void)answers(c, shard, PART_HEARTBEAT, m);
         break;
-    case PROTO_STATS_ANSWER:
-        if (answers(c, shard, PART_STATS, m)) {
-            event_put(c, EVENT(STATS, stats, stats_answer));
-        }
-        break;
-    case PROTO_MEMBERS_ANSWER:
-        if (answers(c, shard, PART_MEMBERS, m)) {
-            event_put(c, EVENT(MEMBERS, members, members_answer));
-        }
-        break;
-    case PROTO_JOBS_ANSWER:
-        if (answers(c, shard, PART_JOBS, m)) {
-            event_put(c, EVENT(JOBS, jobs, jobs_answer));
-        }
-        break;
-    case PROTO_HISTORY_ANSWER:
-        if (answers(c, shard, PART_HISTORY, m)) {
-            put_if(c, proto_weights_in_range(&m->history_answer.list),
-                   EVENT(HISTORY, history, history_answer));
-        }
-        break;
-    case PROTO_SCANNED:
-        if (answers(c, shard, PART_SCAN, m)) {
-            put_if(c, proto_entries_in_range(&m->scanned.list), EVENT(SCANNED, scanned, scanned));
-        }
-        break;
-    case PROTO_MAIL_LIST:
-        if (answers(c, shard, PART_MAIL, m)) {
-            event_put(c, EVENT(CORRESPONDENTS, correspondents, mail_list));
-        }
-        break;
-    case PROTO_MAIL:
-        event_put(c, EVENT(MAIL, mail, mail));
-        break;
     case PROTO_FLUSHED:
         (void)shard_on_flushed(c, shard, m->flushed.request, NULL);
         break;
     case PROTO_ERROR:
-        shard_on_error(c, shard, m);
+        shard_on_error(c, shard, &m->error);
         break;
     case PROTO_BYE:
-        on_bye(c, shard);
-        break;
-    case PROTO_JOB:
-        event_put(c, EVENT(JOB, job, job));
-        break;
-    case PROTO_JOB_STOP:
-        event_put(c, EVENT(JOB_STOP, job_stop, job_stop));
-        break;
-    case PROTO_JOB_REPORT:
-        put_if(c, proto_report_fault(&m->job_report) == NULL,
-               EVENT(JOB_REPORT, job_report, job_report));
-        break;
-    case PROTO_WORKER_INDEX:
-        event_put(c, EVENT(WORKER_INDEX, worker_index, worker_index));
-        break;
-    case PROTO_NODE_DONE:
-        put_if(c, proto_results_in_range(&m->node_done.list),
-               EVENT(NODE_DONE, node_done, node_done));
-        break;
-    case PROTO_SHARE:
-        on_share(c, shard, &m->share);
+        shard_fall(c, shard, CLIENT_DOWN);
+        queue_drop_releases(c, shard);
+        c->shards[shard].hello_due_us = c->now_us + c->options.probe_us;
         break;
     default:
         c->counters.unexpected++;
         break;
     }
 #undef EVENT
-}
-
-/* A shard that speaks no version of ours says so in its own. */
-static bool is_spoken(const struct client *c, const struct proto_message *m)
-{
-    bool refuses_version = m->type == PROTO_ERROR && m->error.code == PROTO_ERR_VERSION;
-    return refuses_version || (m->version >= PROTO_LOWEST && m->version <= c->options.version);
+#undef ANSWER
 }
 
 void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
@@ -311,7 +254,10 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
     client_advance(c, now_us);
     c->counters.messages_received++;
     c->counters.bytes_received += length;
-    if (proto_decode(c->decoder, bytes, length, m) != ERR_OK || !is_spoken(c, m)) {
+    bool is_read = proto_decode(c->decoder, bytes, length, m) == ERR_OK;
+    /* A shard that does not speak our version says so in one of its own. */
+    bool refuses_version = is_read && m->type == PROTO_ERROR && m->error.code == PROTO_ERR_VERSION;
+    if (!is_read || (m->version != PROTO_VERSION && !refuses_version)) {
         c->counters.malformed++;
         return;
     }
@@ -345,40 +291,23 @@ unsigned client_shards_up(const struct client *c)
     return c->up_count;
 }
 
-enum client_state client_shard_state(const struct client *c, unsigned shard)
+struct client_shard client_shard(const struct client *c, unsigned shard)
 {
     CHECK(shard < c->options.shards);
-    return c->shards[shard].state;
+    const struct shard *s = &c->shards[shard];
+    return (struct client_shard){s->state, s->boot, s->place, s->inflight_age_max_ms,
+                                 rtt_smoothed_us(&s->rtt)};
 }
 
-uint64_t client_shard_boot(const struct client *c, unsigned shard)
+uint64_t client_renewal_us(const struct client *c)
 {
-    CHECK(shard < c->options.shards);
-    return c->shards[shard].boot;
-}
-
-uint64_t client_shard_place(const struct client *c, unsigned shard)
-{
-    CHECK(shard < c->options.shards);
-    return c->shards[shard].place;
-}
-
-uint32_t client_inflight_age_max_ms(const struct client *c, unsigned shard)
-{
-    CHECK(shard < c->options.shards);
-    return c->shards[shard].inflight_age_max_ms;
-}
-
-uint32_t client_shard_version(const struct client *c, unsigned shard)
-{
-    CHECK(shard < c->options.shards);
-    return c->shards[shard].version;
-}
-
-uint32_t client_rtt_us(const struct client *c, unsigned shard)
-{
-    CHECK(shard < c->options.shards);
-    return rtt_smoothed_us(&c->shards[shard].rtt);
+    enum { RENEWALS = 4 /* in the time that a shard keeps an entry */, RENEWAL_MAX_US = 15000000 };
+    uint64_t least = RENEWAL_MAX_US;
+    for (unsigned i = 0; i < c->options.shards; i++) {
+        uint64_t us = c->shards[i].inflight_age_max_ms * UINT64_C(1000) / RENEWALS;
+        least = us > 0 && us < least ? us : least;
+    }
+    return least;
 }
 
 uint32_t client_longest_rtt_us(const struct client *c)
@@ -399,8 +328,10 @@ unsigned client_outstanding(const struct client *c)
 unsigned client_overdue(const struct client *c, uint64_t now_us)
 {
     unsigned n = 0;
-    for (uint16_t i = c->oldest; i != PART_NONE; i = c->parts[i].next) {
-        n += c->parts[i].deadline_us + c->options.rto_max_us < now_us;
+    const struct part *part;
+    TAILQ_FOREACH(part, &c->outstanding, in_order)
+    {
+        n += part->deadline_us + c->options.rto_max_us < now_us;
     }
     return n;
 }

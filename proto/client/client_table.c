@@ -51,7 +51,17 @@ static struct ticket *ticket_open(struct client *c, enum part_kind kind, unsigne
     *t = (struct ticket){.id = c->next_ticket++,
                          .count = (uint16_t)count,
                          .row = has_row ? c->rows.free[--c->rows.free_count] : ROW_NONE,
-                         .kind = (uint8_t)kind};
+                         .kind = (uint8_t)kind,
+                         .asks = &t->one_ask,
+                         .answers = &t->one_answer,
+                         .owner = &t->one_owner};
+    if (has_row) {
+        const size_t at = (size_t)t->row * c->rows.size;
+        t->asks = c->rows.asks != NULL ? c->rows.asks + at : NULL;
+        t->answers = c->rows.answers != NULL ? c->rows.answers + at : NULL;
+        t->peeked = c->rows.peeked + at;
+        t->owner = c->rows.owner + at;
+    }
     c->ticket_count++;
     return t;
 }
@@ -63,43 +73,7 @@ static void ticket_close(struct client *c, struct ticket *t)
     }
     t->id = 0;
     c->ticket_count--;
-}
-
-/* ---- what a ticket is about ---- */
-
-static size_t row_of(const struct client *c, const struct ticket *t)
-{
-    return (size_t)t->row * c->rows.size;
-}
-
-static struct tt_ask *asks_of(const struct client *c, struct ticket *t)
-{
-    return t->row == ROW_NONE ? &t->ask : c->rows.asks + row_of(c, t);
-}
-
-static struct tt_answer *answers_of(const struct client *c, struct ticket *t)
-{
-    return t->row == ROW_NONE ? &t->answer : c->rows.answers + row_of(c, t);
-}
-
-static uint8_t *owners_of(const struct client *c, struct ticket *t)
-{
-    return t->row == ROW_NONE ? &t->owner : c->rows.owner + row_of(c, t);
-}
-
-/* Sends a request of a ticket, after what is queued for the shard. NULL: it may not be asked now.
- */
-static struct part *request_send(struct client *c, struct ticket *t, unsigned shard,
-                                 struct proto_message *m)
-{
-    struct part *part =
-        queue_flush(c, shard) ? shard_query(c, shard, (enum part_kind)t->kind, m) : NULL;
-    if (part) {
-        part->ticket = t->id;
-        t->waiting++;
-        t->deadline_us = part->deadline_us > t->deadline_us ? part->deadline_us : t->deadline_us;
-    }
-    return part;
+    c->deferred_count -= t->is_deferred;
 }
 
 uint64_t client_deadline(const struct client *c, uint32_t ticket)
@@ -133,10 +107,10 @@ static void ticket_answered(struct client *c, struct ticket *t, struct part *par
 void client_forget(struct client *c, uint32_t ticket)
 {
     struct ticket *t = ticket_of(c, ticket);
-    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
-        next = c->parts[i].next;
-        if (c->parts[i].ticket == ticket) {
-            part_close(c, &c->parts[i]);
+    for (struct part *part = TAILQ_FIRST(&c->outstanding), *next; part != NULL; part = next) {
+        next = TAILQ_NEXT(part, in_order);
+        if (part->ticket == ticket) {
+            part_close(c, part);
         }
     }
     ticket_close(c, t);
@@ -146,53 +120,83 @@ void client_cancel(struct client *c, uint32_t ticket)
 {
     struct ticket *t = ticket_of(c, ticket);
     for (unsigned i = 0; t->kind == PART_ASK && i < t->count; i++) {
-        const struct tt_ask *ask = &asks_of(c, t)[i];
-        enum tt_verdict verdict = answers_of(c, t)[i].verdict;
+        const struct tt_ask *ask = &t->asks[i];
+        enum tt_verdict verdict = t->answers[i].verdict;
         if (verdict != TT_CUT && verdict != TT_BUSY) {
             struct tt_release release = {ask->key, ask->depth, ask->slot};
-            client_release(c, owners_of(c, t)[i], &release);
+            client_release(c, t->owner[i], &release);
         }
     }
     client_forget(c, ticket);
 }
 
-/* ---- RetrieveAsk ---- */
-
-/* Sends up to batch_max of the ticket's asks that belong to `shard`, from the `from`th on. Returns
- * where the next message begins. Those that are all its own, and fit, are sent from where they are.
- */
-static unsigned ask_send(struct client *c, struct ticket *t, unsigned shard, unsigned from,
-                         bool owns_all)
+/* Sends a ticket's asks, or `peeks`, that belong to one shard: in one message, or as many as its
+ * batch_max needs. What cannot be sent now belongs to nobody. */
+static void send_to_owner(struct client *c, struct ticket *t, unsigned shard,
+                          const struct tt_peek *peeks)
 {
-    struct tt_ask *asks = asks_of(c, t);
-    uint8_t *owner = owners_of(c, t);
-    bool is_whole = owns_all && t->count <= c->shards[shard].batch_max;
-    unsigned n = is_whole ? t->count : 0, i = is_whole ? t->count : from;
-    for (; i < t->count && n < c->shards[shard].batch_max; i++) {
-        if (owner[i] == shard) {
-            c->gathered_asks[n++] = asks[i];
+    const struct tt_ask *asks = peeks == NULL ? t->asks : NULL;
+    for (unsigned from = 0, i = 0; from < t->count; from = i) {
+        struct proto_message m = {.type = asks != NULL ? PROTO_RETRIEVE_ASK : PROTO_PEEK};
+        unsigned n = 0;
+        for (; i < t->count && n < c->shards[shard].batch_max; i++) {
+            if (t->owner[i] == shard && asks != NULL) {
+                c->gathered_asks[n++] = asks[i];
+            } else if (t->owner[i] == shard) {
+                c->gathered[n++] = peeks[i];
+            }
+        }
+        if (asks != NULL) {
+            m.retrieve_ask.list = (struct proto_asks){n, c->gathered_asks};
+        } else {
+            m.peek.list = (struct proto_peeks){n, c->gathered};
+        }
+        /* After what is queued for the shard; NULL: it may not be asked now. */
+        struct part *part = n > 0 && queue_flush(c, shard)
+                                ? shard_query(c, shard, (enum part_kind)t->kind, &m)
+                                : NULL;
+        if (part != NULL) {
+            part->ticket = t->id;
+            t->waiting++;
+            t->deadline_us =
+                part->deadline_us > t->deadline_us ? part->deadline_us : t->deadline_us;
+            part->first = (uint16_t)from;
+            part->count = (uint16_t)n;
+            *(asks != NULL ? &c->counters.asks : &c->counters.peeks) += n;
+        }
+        for (unsigned k = from; part == NULL && k < i; k++) {
+            t->owner[k] = t->owner[k] == shard ? CLIENT_NOWHERE : t->owner[k];
         }
     }
-    struct proto_message m = {.type = PROTO_RETRIEVE_ASK};
-    m.retrieve_ask.list = (struct proto_asks){n, is_whole ? asks : c->gathered_asks};
-    struct part *part = n > 0 ? request_send(c, t, shard, &m) : NULL;
-    if (part) {
-        part->first = (uint16_t)from;
-        part->count = (uint16_t)n;
-        c->counters.asks += n;
-        return i;
-    }
-    for (unsigned k = from; k < i; k++) {
-        owner[k] = owner[k] == shard ? CLIENT_NOWHERE : owner[k];
-    }
-    return i;
 }
+
+/* Sends a ticket's asks, or `peeks`, to their owners. Returns its id, or 0 where nothing was sent,
+ * and it is closed. */
+static uint32_t ticket_send(struct client *c, struct ticket *t, const struct tt_peek *peeks)
+{
+    uint64_t asked = 0; /* bit set: the owners of these nodes */
+    for (unsigned i = 0; i < t->count; i++) {
+        t->owner[i] = (uint8_t)client_owner(c, peeks != NULL ? peeks[i].key : t->asks[i].key);
+        asked |= UINT64_C(1) << t->owner[i];
+    }
+    for (unsigned s = 0; s < c->options.shards; s++) {
+        if (asked >> s & 1) {
+            send_to_owner(c, t, s, peeks);
+        }
+    }
+    uint32_t id = t->id;
+    if (t->waiting == 0) {
+        ticket_close(c, t);
+        return 0;
+    }
+    return id;
+}
+
+/* ---- RetrieveAsk ---- */
 
 uint32_t client_ask(struct client *c, const struct tt_ask *asks, unsigned count, uint64_t now_us,
                     uint8_t *where)
 {
-    uint64_t sent = c->counters.asks;
-    uint64_t asked = 0; /* bit set: the owners of these nodes */
     CHECK(count > 0 && count <= c->options.ask_max);
     client_advance(c, now_us);
     memset(where, CLIENT_NOWHERE, count);
@@ -200,28 +204,14 @@ uint32_t client_ask(struct client *c, const struct tt_ask *asks, unsigned count,
     if (!t) {
         return 0;
     }
-    struct tt_ask *kept = asks_of(c, t);
-    struct tt_answer *answers = answers_of(c, t);
-    uint8_t *owner = owners_of(c, t);
     for (unsigned i = 0; i < count; i++) {
         CHECK(asks[i].alpha < asks[i].beta && asks[i].depth <= TT_DEPTH_MAX);
-        kept[i] = asks[i];
-        answers[i].verdict = (enum tt_verdict)CLIENT_UNANSWERED;
-        owner[i] = (uint8_t)client_owner(c, asks[i].key);
-        asked |= UINT64_C(1) << owner[i];
+        t->asks[i] = asks[i];
+        t->answers[i].verdict = (enum tt_verdict)CLIENT_UNANSWERED;
     }
-    for (unsigned s = 0; s < c->options.shards; s++) {
-        bool owns = asked >> s & 1;
-        for (unsigned from = 0; owns && from < count;) {
-            from = ask_send(c, t, s, from, (asked & (asked - 1)) == 0);
-        }
-    }
-    memcpy(where, owner, count);
-    if (c->counters.asks == sent) {
-        ticket_close(c, t);
-        return 0;
-    }
-    return t->id;
+    uint32_t id = ticket_send(c, t, NULL);
+    memcpy(where, t->owner, count);
+    return id;
 }
 
 /* An answer outside its range must not reach the search. */
@@ -245,15 +235,12 @@ void table_on_answer(struct client *c, unsigned shard, const struct proto_retrie
         return;
     }
     struct ticket *t = ticket_of(c, part->ticket);
-    const struct tt_ask *asks = asks_of(c, t);
-    struct tt_answer *answers = answers_of(c, t);
-    const uint8_t *owner = owners_of(c, t);
     unsigned good = 0, count = m->list.count == part->count ? part->count : 0;
     for (unsigned i = part->first, n = 0; n < count; i++) {
-        if (owner[i] == shard) {
+        if (t->owner[i] == shard) {
             const struct tt_answer *answer = &m->list.at[n++];
-            if (plausible(answer, &asks[i])) {
-                answers[i] = *answer;
+            if (plausible(answer, &t->asks[i])) {
+                t->answers[i] = *answer;
                 good++;
             }
         }
@@ -265,66 +252,60 @@ enum client_result client_answer(struct client *c, uint32_t ticket, uint64_t now
                                  struct tt_answer *out)
 {
     struct ticket *t = ticket_of(c, ticket);
-    const struct tt_answer *answers = answers_of(c, t);
     enum client_result result = ticket_poll(c, t, PART_ASK, now_us);
     if (result == CLIENT_READY) {
-        memcpy(out, answers, t->count * sizeof *out);
+        memcpy(out, t->answers, t->count * sizeof *out);
     }
     return result;
 }
 
-/* ---- Peek ---- */
-
-/* Sends up to batch_max of the ticket's positions that belong to `shard`, from the `from`th on.
- * Returns where the next message begins. */
-static unsigned peek_send(struct client *c, struct ticket *t, unsigned shard,
-                          const struct tt_peek *peeks, unsigned from)
+void client_defer(struct client *c, uint32_t ticket)
 {
-    const uint8_t *owner = owners_of(c, t);
-    unsigned n = 0, i = from;
-    for (; i < t->count && n < c->shards[shard].batch_max; i++) {
-        if (owner[i] == shard) {
-            c->gathered[n++] = peeks[i];
+    struct ticket *t = ticket_of(c, ticket);
+    CHECK(t->kind == PART_ASK && t->row == ROW_NONE && !t->is_deferred);
+    t->is_deferred = true;
+    c->deferred_count++;
+}
+
+bool client_is_deferred(const struct client *c, uint32_t ticket)
+{
+    const struct ticket *t = &c->tickets[ticket & c->ticket_mask];
+    return ticket != 0 && t->id == ticket && t->is_deferred;
+}
+
+unsigned client_deferred(const struct client *c)
+{
+    return c->deferred_count;
+}
+
+bool client_next_deferred(struct client *c, uint64_t now_us, struct tt_ask *ask,
+                          struct tt_answer *answer)
+{
+    for (unsigned i = 0; c->deferred_count > 0 && i <= c->ticket_mask; i++) {
+        const struct ticket *t = &c->tickets[i];
+        *ask = t->one_ask;
+        if (client_is_deferred(c, t->id) &&
+            client_answer(c, t->id, now_us, answer) == CLIENT_READY) {
+            return true;
         }
     }
-    struct proto_message m = {.type = PROTO_PEEK};
-    m.peek.list = (struct proto_peeks){n, c->gathered};
-    struct part *part = n > 0 ? request_send(c, t, shard, &m) : NULL;
-    if (part) {
-        part->first = (uint16_t)from;
-        part->count = (uint16_t)n;
-        c->counters.peeks += n;
-    }
-    return i;
+    return false;
 }
+
+/* ---- Peek ---- */
 
 uint32_t client_peek(struct client *c, const struct tt_peek *peeks, unsigned count, uint64_t now_us)
 {
-    uint64_t asked = 0; /* bit set: the owners of these positions */
     CHECK(count > 0 && count <= c->options.peek_max);
     client_advance(c, now_us);
     struct ticket *t = c->owner_count == 0 ? NULL : ticket_open(c, PART_PEEK, count, true);
     if (!t) {
         return 0;
     }
-    struct tt_peeked *peeked = c->rows.peeked + row_of(c, t);
-    uint8_t *owner = owners_of(c, t);
     for (unsigned i = 0; i < count; i++) {
-        owner[i] = (uint8_t)client_owner(c, peeks[i].key);
-        peeked[i] = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
-        asked |= UINT64_C(1) << owner[i];
+        t->peeked[i] = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
     }
-    for (unsigned s = 0; s < c->options.shards; s++) {
-        bool owns = asked >> s & 1;
-        for (unsigned from = 0; owns && from < count;) {
-            from = peek_send(c, t, s, peeks, from);
-        }
-    }
-    if (t->waiting == 0) {
-        ticket_close(c, t);
-        return 0;
-    }
-    return t->id;
+    return ticket_send(c, t, peeks);
 }
 
 void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m)
@@ -334,15 +315,13 @@ void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_p
         return;
     }
     struct ticket *t = ticket_of(c, part->ticket);
-    struct tt_peeked *peeked = c->rows.peeked + row_of(c, t);
-    const uint8_t *owner = owners_of(c, t);
     bool ok = m->list.count == part->count;
     for (uint32_t i = 0; ok && i < m->list.count; i++) {
         ok = m->list.at[i].lower >= TT_SCORE_MIN && m->list.at[i].upper >= TT_SCORE_MIN;
     }
     for (unsigned i = part->first, n = 0; ok && n < part->count; i++) {
-        if (owner[i] == shard) {
-            peeked[i] = m->list.at[n++];
+        if (t->owner[i] == shard) {
+            t->peeked[i] = m->list.at[n++];
         }
     }
     ticket_answered(c, t, part, ok ? part->count : 0);
@@ -360,7 +339,7 @@ enum client_result client_peeked(struct client *c, uint32_t ticket, uint64_t now
     struct ticket *t = ticket_of(c, ticket);
     enum client_result result = ticket_poll(c, t, PART_PEEK, now_us);
     if (result == CLIENT_READY) {
-        memcpy(out, c->rows.peeked + row_of(c, t), t->count * sizeof *out);
+        memcpy(out, t->peeked, t->count * sizeof *out);
     }
     return result;
 }

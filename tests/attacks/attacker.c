@@ -16,7 +16,6 @@ enum {
     IDENTITY_BASES = 8,
     IDENTITIES = 100, /* of each base, at each shard */
     JOBS = 64,
-    HISTORIES = 80,
     NAMESPACE_JOBS = 8, /* open at a time */
     WELCOME_MS = 5000,
     INTRUDERS = 128, /* at a time */
@@ -34,7 +33,6 @@ struct attack {
     uint8_t question[2][PROTO_MESSAGE_MAX];
     size_t question_bytes[2];
     struct tt_store store[PROTO_BATCH_MAX];
-    struct tt_weight weight[PROTO_BATCH_MAX];
 };
 
 static void open_at_each(struct attack *a, struct peer *peers, uint8_t role, uint8_t flags)
@@ -266,29 +264,12 @@ static bool step_deaf(struct attack *a)
     return sent;
 }
 
-/* ---- jobs: one client's jobs, and its history tables ---- */
+/* ---- jobs: one client's jobs ---- */
 
 static void begin_jobs(struct attack *a)
 {
     open_at_each(a, a->worker, PROTO_WORKER, 0);
     open_at_each(a, a->front, PROTO_FRONT, 0);
-}
-
-static bool say_history(struct attack *a, uint64_t root_key)
-{
-    struct proto_message m = {.type = PROTO_HISTORY};
-    bool sent = false;
-    for (unsigned i = 0; i < 512; i++) {
-        a->weight[i] = (struct tt_weight){.index = (uint16_t)rng_below(&a->side.rng, 8192),
-                                          .weight = (uint32_t)rng_next(&a->side.rng)};
-    }
-    m.history.request = 1;
-    m.history.root_key = root_key;
-    m.history.list = (struct proto_weights){512, a->weight};
-    for (unsigned i = 0; i < a->side.shards; i++) {
-        sent |= peer_say(&a->front[i], &m);
-    }
-    return sent;
 }
 
 /* As an honest one, or the workers would not take them: after the first of those was seen. */
@@ -304,7 +285,7 @@ static bool step_jobs(struct attack *a)
     for (unsigned i = 0; i < a->side.shards; i++) {
         sent |= peer_say(&a->front[i], &m);
     }
-    return say_history(a, rng_mix(a->step % HISTORIES + 1)) || sent;
+    return sent;
 }
 
 /* ---- hello: a worker's HELLO, answered by all jobs; pairs: jobs that begin and end ---- */

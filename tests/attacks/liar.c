@@ -202,7 +202,6 @@ static unsigned draw_count(struct writer *w)
 #define PUT_text(w, name) put_text(w, name)
 
 /* One function for each list: its elements, as proto/messages.h has them. */
-#define NEW_IN(version, fields) fields
 #define F(type, name) +1
 #define OP(list, element, fields) static const unsigned fields_of_##list = 0 fields;
 PROTO_OPS(OP)
@@ -247,12 +246,18 @@ static void put_results(struct writer *w)
 
 static void put_bytes(struct writer *w)
 {
-    enum { IS_SMALL = 2 };
     struct side *s = w->side;
-    unsigned n = w->is_faulty ? rng_below(&s->rng, 2 * PROTO_BODY_MAX) : LETTER_HEAD;
+    struct peer_message m = {.kind = rng_below(&s->rng, TASK_RESULT + 1)};
+    uint8_t body[PROTO_BODY_MAX] = {0};
+    size_t n = letter_write(&m, body); /* what a searcher may take (worker/engine/letter.h) */
+    for (size_t i = offsetof(struct peer_message, child); i < offsetof(struct peer_message, length);
+         i++) {
+        body[i] = (uint8_t)rng_below(&s->rng, 2);
+    }
+    n = w->is_faulty ? rng_below(&s->rng, 2 * PROTO_BODY_MAX) : n;
     put_number(w, 0xc5, n, 2);
-    for (unsigned i = 0; i < n; i++) { /* what a searcher may take (worker/engine/letter.h) */
-        put_raw(w, i == 0 ? rng_below(&s->rng, TASK_RESULT + 1) : rng_below(&s->rng, IS_SMALL), 1);
+    for (size_t i = 0; i < n; i++) {
+        put_raw(w, i < PROTO_BODY_MAX ? body[i] : 0, 1);
     }
 }
 
@@ -265,7 +270,6 @@ static void put_bytes(struct writer *w)
 #define PUT_peeks(w, name) put_peeks(w)
 #define PUT_peekeds(w, name) put_peekeds(w)
 #define PUT_scanneds(w, name) put_scanneds(w)
-#define PUT_weights(w, name) put_weights(w)
 #define PUT_figures(w, name) put_figures(w)
 #define PUT_member_rows(w, name) put_member_rows(w)
 #define PUT_job_rows(w, name) put_job_rows(w)
@@ -291,7 +295,6 @@ static const struct kind {
 #undef MSG
 };
 #undef F
-#undef NEW_IN
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* ---- the sessions ---- */
@@ -328,7 +331,6 @@ static const uint8_t roles_of[PEER_TYPES] = {
     [PROTO_STORE_HASH] = SEARCHERS,
     [PROTO_RELEASE] = SEARCHERS,
     [PROTO_PEEK] = SEARCHERS,
-    [PROTO_HISTORY] = SEARCHERS,
     [PROTO_SHARE] = SEARCHERS,
     [PROTO_SCAN] = SEARCHERS,
     [PROTO_MAIL_JOIN] = SEARCHERS,

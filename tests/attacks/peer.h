@@ -7,7 +7,7 @@
 #include "common/keys/keys.h"
 #include "common/rng.h"
 #include "proto/codec.h"
-#include "proto/transport/handshake.h"
+#include "proto/lane/handshake.h"
 #include "worker/engine/job.h"
 
 #include <errno.h>
@@ -222,18 +222,16 @@ static void side_on_job(struct side *s, const struct proto_job *wire)
 {
     char why[256];
     struct job job;
+    struct job_offer offer;
     if (wire->job >> 52 == OWN_JOB || (s->has_offer && s->offer.wire.job == wire->job) ||
-        job_from_wire(wire, &job, why, sizeof why) != ERR_OK) {
-        return;
-    }
-    if (!job_offer_set(&s->offer, wire)) {
-        job_free(&job);
+        !job_offer_set(&offer, wire) || job_from_offer(&offer, &job, why, sizeof why) != ERR_OK) {
         return;
     }
     if (s->has_offer) {
         job_free(&s->job);
     }
     s->job = job;
+    s->offer = offer;
     s->has_offer = true;
     s->offers++;
     side_walk(s);

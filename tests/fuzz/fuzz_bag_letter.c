@@ -6,7 +6,7 @@
  * bytes changed. */
 #include "common/err.h"
 #include "tests/fuzz/fuzz_own.h"
-#include "worker/engine/bag_letter.h"
+#include "worker/engine/letter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static size_t random_letter(uint64_t *rng, uint8_t *body)
         m.item[i] = (uint32_t)rng_next(rng);
         memset(m.text[i], 'X', rng_below(rng, GAME_TEXT_MAX));
     }
-    m.nodes = rng_next(rng);
+    m.nodes = rng_next(rng) >> 15; /* a half is of 2^48 or more */
     m.found.result.depth = rng_below(rng, SEARCH_DEPTH_MAX + 2);
     m.found.result.score = (int)rng_below(rng, 65536) - 32768;
     m.found.result.move = (uint16_t)rng_next(rng);

@@ -23,7 +23,6 @@ static bool take(void *self, unsigned shard, const uint8_t *bytes, size_t length
                           : m.type == PROTO_STATS        ? m.stats.request
                           : m.type == PROTO_MEMBERS      ? m.members.request
                           : m.type == PROTO_JOBS         ? m.jobs.request
-                          : m.type == PROTO_HISTORY      ? m.history.request
                           : m.type == PROTO_FLUSH        ? m.flush.request
                           : m.type == PROTO_SCAN         ? m.scan.request
                           : m.type == PROTO_MAIL_JOIN    ? m.mail_join.request
@@ -97,15 +96,13 @@ static void take_events(struct client *c)
         } else if (e.kind == CLIENT_CORRESPONDENTS) {
             touch(e.correspondents->list.at,
                   e.correspondents->list.count * sizeof *e.correspondents->list.at);
-        } else if (e.kind == CLIENT_HISTORY) {
-            touch(e.history->list.at, e.history->list.count * sizeof *e.history->list.at);
         } else if ((e.kind == CLIENT_FLUSHED || e.kind == CLIENT_JOB_REFUSED) &&
                    e.refused.why != NULL) {
             touch(e.refused.why->at, e.refused.why->length);
         }
     }
     for (unsigned i = 0; i < SHARDS; i++) {
-        CHECK((up >> i & 1) == (client_shard_state(c, i) == CLIENT_UP));
+        CHECK((up >> i & 1) == (client_shard(c, i).state == CLIENT_UP));
     }
 }
 
@@ -145,9 +142,6 @@ static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t l
     case PROTO_JOBS_ANSWER:
         m.jobs_answer.request = last_request[shard];
         break;
-    case PROTO_HISTORY_ANSWER:
-        m.history_answer.request = last_request[shard];
-        break;
     case PROTO_SCANNED:
         m.scanned.request = last_request[shard];
         break;
@@ -163,8 +157,7 @@ static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t l
     default:
         return;
     }
-    bool is_spoken = m.version >= PROTO_LOWEST && m.version <= PROTO_VERSION;
-    size_t n = proto_encode_as(is_spoken ? m.version : PROTO_VERSION, &m, aimed, sizeof aimed);
+    size_t n = proto_encode(&m, aimed, sizeof aimed);
     receive(c, shard, aimed, n, now);
 }
 
@@ -213,8 +206,6 @@ static void watch(struct client *c, uint64_t *rng, uint64_t now)
         client_flush_table(c, shard, now);
         break;
     case 5:
-        client_history(c, rng_next(rng), 0, 0, NULL, 0, now);
-        break;
     case 6:
         client_mail_join(c, JOB, rng_below(rng, 4), now);
         break;
@@ -238,8 +229,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (!c) {
         struct client_options options = {
             .shards = SHARDS, .tickets = TICKETS, .ask_max = 2, .peek_max = 2};
-        struct client_port port = {NULL, take};
-        CHECK(client_open(&options, &port, &c) == ERR_OK);
+        CHECK(client_open(&options, take, NULL, &c) == ERR_OK);
     }
     now += rng_below(&rng, 2000);
     CHECK(client_tick(c, now) > now);

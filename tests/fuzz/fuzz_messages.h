@@ -7,17 +7,16 @@
 
 #include <string.h>
 
-/* A valid message of a random type and version. */
+/* A valid message of a random type. */
 static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
 {
-    static const uint8_t types[] = {1,  1,  3,  3,  3,  5,  5,  6,  7,  9,  10, 12,
-                                    13, 15, 17, 18, 19, 20, 22, 24, 26, 27, 29};
+    static const uint8_t types[] = {1,  1,  3,  3,  3,  5,  5,  6,  7,  9,  10,
+                                    12, 13, 15, 17, 18, 19, 20, 22, 26, 27, 29};
     static union {
         struct tt_ask ask[8];
         struct tt_store store[8];
         struct tt_release release[8];
         struct tt_peek peek[8];
-        struct tt_weight weight[8];
     } op;
     struct proto_message m;
     uint32_t count = rng_below(rng, 9);
@@ -40,9 +39,6 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
         } else if (m.type == PROTO_PEEK) {
             op.peek[i] = (struct tt_peek){key, depth};
             m.peek.list = (struct proto_peeks){count, op.peek};
-        } else if (m.type == PROTO_HISTORY) {
-            op.weight[i] = (struct tt_weight){(uint16_t)rng_below(rng, TT_WEIGHTS), 1u << slot * 9};
-            m.history.list = (struct proto_weights){count, op.weight};
         } else if (m.type == PROTO_SHARE) {
             op.store[i] = (struct tt_store){key, 3, depth, TT_LOWER, 7, 0};
             if (rng_below(rng, 4) == 0) { /* a foreign claim; now and then one that there is not */
@@ -65,8 +61,6 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
             m.job_report.state = (uint8_t)rng_below(rng, 3);
             m.job_report.why = proto_text_of(rng_below(rng, 2) ? "" : "unknown game");
         }
-    } else if (m.type == PROTO_HISTORY) {
-        m.history.root_key = rng_below(rng, 4);
     } else if (m.type == PROTO_SHARE) {
         m.share.table_id = rng_below(rng, 3);
         m.share.load = (uint8_t)rng_below(rng, 256);
@@ -77,8 +71,7 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
         m.scan.cursor = rng_below(rng, 2) ? rng_below(rng, 80) : rng_next(rng);
         m.scan.depth = (uint8_t)rng_below(rng, 3);
     }
-    return proto_encode_as(PROTO_LOWEST + rng_below(rng, PROTO_VERSION - PROTO_LOWEST + 1), &m, out,
-                           room);
+    return proto_encode(&m, out, room);
 }
 
 #endif

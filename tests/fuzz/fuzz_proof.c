@@ -1,24 +1,24 @@
 /* Whatever the bytes, the reader of proofs stays within them and says what is wrong in one line;
  * and a proof that it accepts, all of whose leaves are true, has a true score.
  *
- * The first byte says whether the rest is a file as it is, or the text of one frame. libFuzzer: see
- * tests/fuzz/long.py; with any other compiler add -DFUZZ_MAIN: a program that makes its own inputs
- * from a seed, `fuzz_proof [RUNS [SEED]]`: texts of small proofs with some of their bytes changed.
+ * The first byte says whether the rest is a file as it is, or the text of one member. libFuzzer:
+ * see tests/fuzz/long.py; with any other compiler add -DFUZZ_MAIN: a program that makes its own
+ * inputs from a seed, `fuzz_proof [RUNS [SEED]]`: texts of small proofs with some of their bytes
+ * changed.
  */
 #include "common/err.h"
 #include "tests/fuzz/fuzz_own.h"
-#include "worker/programs/othello/proof_contents.h"
+#include "worker/programs/othello/proof.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 enum {
     EMPTIES_MAX = 7, /* of boards that are worth solving here */
     FUZZ_MEMORY = 1 << 20,
 };
 
-static bool is_true(const struct proof_claim *claim)
+static bool is_true(const struct othello_claim *claim)
 {
     uint64_t nodes = 0;
     return othello_count(othello_empties(claim->board)) <= EMPTIES_MAX &&
@@ -34,7 +34,8 @@ static void check_score(const char *text)
     const char *position = strstr(text, "position "), *score = strstr(text, "score ");
     CHECK(position != NULL && score != NULL);
     CHECK(othello_parse(position + 9, &board, &is_black, why));
-    struct proof_claim claim = {.board = board, .value = (int8_t)atoi(score + 6), .is_lower = true};
+    struct othello_claim claim = {
+        .board = board, .value = (int8_t)atoi(score + 6), .is_lower = true};
     if (othello_count(othello_empties(board)) > EMPTIES_MAX) {
         return;
     }
@@ -48,7 +49,6 @@ static void read_file(const uint8_t *bytes, size_t size, const char *text)
     struct proof_reader reader;
     struct proof_contents contents = {.memory_max = FUZZ_MEMORY};
     char why[PROOF_WHY_MAX];
-    uint32_t crc;
     CHECK(proof_reader_of(&reader, bytes, size) == ERR_OK);
     memset(why, 'x', sizeof why);
     const enum err err = proof_contents_read(&contents, &reader, why);
@@ -64,8 +64,7 @@ static void read_file(const uint8_t *bytes, size_t size, const char *text)
         }
     }
     proof_contents_close(&contents);
-    (void)proof_reader_cut(&reader, &crc, why);
-    CHECK(reader.size <= size);
+    CHECK(reader.whole <= size);
     proof_reader_close(&reader);
 }
 
@@ -78,13 +77,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         read_file(bytes + 1, length - 1, NULL);
         return 0;
     }
-    uint8_t frame[ZSTD_COMPRESSBOUND(FUZZ_BYTES)];
+    static uint8_t member[2 * FUZZ_BYTES];
     char text[FUZZ_BYTES];
     memcpy(text, bytes + 1, length - 1);
     text[length - 1] = '\0';
-    const size_t size = ZSTD_compress(frame, sizeof frame, text, length - 1, 1);
-    CHECK(!ZSTD_isError(size));
-    read_file(frame, size, text);
+    z_stream z = {.next_in = (uint8_t *)text,
+                  .avail_in = (unsigned)length - 1,
+                  .next_out = member,
+                  .avail_out = sizeof member};
+    CHECK(deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+    CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END && deflateEnd(&z) == Z_OK);
+    read_file(member, z.total_out, text);
     return 0;
 }
 
@@ -96,7 +99,7 @@ struct maker {
     size_t used;
 };
 
-static bool choose(void *self, const struct proof_walk *walk, unsigned *square)
+static enum err choose(void *self, const struct proof_walk *walk, unsigned *square)
 {
     struct maker *m = self;
     uint64_t moves = othello_moves(walk->claim.board.own, walk->claim.board.other);
@@ -105,7 +108,7 @@ static bool choose(void *self, const struct proof_walk *walk, unsigned *square)
     }
     *square = othello_first(moves);
     m->used += (size_t)sprintf(m->text + m->used, "%c%c\n", 'a' + *square % 8, '1' + *square / 8);
-    return m->used < FUZZ_BYTES / 2;
+    return m->used < FUZZ_BYTES / 2 ? ERR_OK : ERR_FULL;
 }
 
 static size_t make(uint64_t *rng, uint8_t *bytes)
@@ -117,12 +120,13 @@ static size_t make(uint64_t *rng, uint8_t *bytes)
     struct proof_walk walk = {.leaf = 1 + rng_below(rng, 6), .self = &m, .choose = choose};
     struct othello_board board;
     bool is_black;
-    char why[OTHELLO_WHY_MAX], line[PROOF_LINE_MAX];
+    char why[OTHELLO_WHY_MAX];
     CHECK(othello_parse(start, &board, &is_black, why));
     m.text[0] = (char)(rng_below(rng, 8) != 0);
-    m.used = 1 + (size_t)sprintf(m.text + 1,
-                                 "abdada-proof 1 leaf %u positions 1\nposition %s\nscore %+d\n",
-                                 walk.leaf, start, score);
+    m.used =
+        1 + (size_t)sprintf(m.text + 1,
+                            PROOF_HEAD_LINE "\n" PROOF_POSITION_LINE "\n" PROOF_SCORE_LINE "\n",
+                            PROOF_VERSION, walk.leaf, 1u, start, score);
     (void)proof_walk(&walk, board, is_black, score);
     proof_close(&walk);
     for (unsigned k = rng_below(rng, 4); k > 0; k--) {
@@ -130,8 +134,9 @@ static size_t make(uint64_t *rng, uint8_t *bytes)
         bytes[at] = rng_below(rng, 2) != 0 ? (uint8_t)rng_next(rng)
                                            : (uint8_t) "XO-a1h8 +\n"[rng_below(rng, 10)];
     }
-    proof_end_line(walk.claims, walk.leaves, proof_crc32(0, m.text + 1, m.used - 1), line);
-    return m.used + (size_t)sprintf(m.text + m.used, "%s\n", line);
+    const uint32_t crc = (uint32_t)crc32(0, bytes + 1, (unsigned)m.used - 1);
+    return m.used +
+           (size_t)sprintf(m.text + m.used, PROOF_END_LINE "\n", walk.claims, walk.leaves, crc);
 }
 
 int main(int argc, char **argv)

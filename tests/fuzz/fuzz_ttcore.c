@@ -32,7 +32,6 @@ static struct ttcore *open_core(struct ttcore_actions *actions)
     options.inflight_max = 64;
     options.sessions_max = PEERS - 1;
     options.jobs_max = 8;
-    options.histories_max = 2; /* room for one is taken and given back with every run */
     CHECK(ttcore_open(&core, &options) == ERR_OK);
     CHECK(ttcore_actions_open(actions, options.sessions_max, options.jobs_max) == ERR_OK);
     return core;

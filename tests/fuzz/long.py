@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Coverage-guided fuzzing (libFuzzer) of the decoder, of a shard's core, of the client, of ZMTP and of GGF.
+"""Coverage-guided fuzzing (libFuzzer) of the decoder, of a shard's core, of the client, of ZMTP and of files of games.
 
     tests/fuzz/long.py [--minutes M] [--only fuzz_ttcore] [--out build/libfuzzer]
 
@@ -19,15 +19,18 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROUND_S = 60  # of wall-clock time; processor time is looked at in between
-FLAGS = ["-std=c11", "-O1", "-g", "-I.", "-D_GNU_SOURCE", "-DLIBFUZZER", "-Wno-unused-function",
+FLAGS = ["-std=c11", "-O1", "-g", "-I.", "-Ibuild/release", "-D_GNU_SOURCE", "-DLIBFUZZER", "-Wno-unused-function",
          "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
 SOURCES = {
     "fuzz_decode": ["common/err.c", "proto/codec.c"],
-    "fuzz_client": ["common/err.c", "proto/*.c"],
-    "fuzz_ggf": ["common/err.c", "worker/programs/othello/ggf.c", "worker/games/othello/board.c"],
+    "fuzz_client": ["common/err.c", "proto/codec.c", "proto/client/*.c"],
+    "fuzz_ggf": ["common/err.c", "common/lines.c", "proto/codec.c", "worker/programs/othello/othello_game.c",
+                 "worker/games/othello/board.c"],
+    "fuzz_bag_letter": ["common/err.c", "worker/engine/letter.c"],
     "fuzz_letter": ["common/err.c", "worker/engine/letter.c"],
-    "fuzz_proof": ["common/err.c", "worker/programs/othello/proof*.c", "worker/games/othello/board.c"],
-    "fuzz_ttcore": ["common/err.c", "common/tt/*.c", "proto/codec.c", "ttserver/core/*.c"],
+    "fuzz_proof": ["common/err.c", "common/disk.c", "common/clock.c", "worker/programs/othello/proof*.c", "worker/games/othello/board.c",
+                   "worker/games/othello/claim.c"],
+    "fuzz_ttcore": ["common/err.c", "common/disk.c", "common/tt/*.c", "proto/codec.c", "ttserver/core/*.c"],
     "fuzz_zmtp": ["common/err.c", "ttserver/net/zmtp.c", "ttserver/net/curve.c"],
 }
 MAX_LENGTH = {"fuzz_ttcore": 16384}
@@ -44,8 +47,8 @@ def msgpack_library():
 
 
 def build(clang, name, out, more=()):
-    sources = sum((sorted(glob.glob(pattern)) for pattern in SOURCES[name]), [])
-    command = [clang, *FLAGS, *more, f"tests/fuzz/{name}.c", *sources, *msgpack_library(), "-lsodium", "-lzstd", "-o", out]
+    sources = sum((sorted(glob.glob(pattern)) or [pattern] for pattern in SOURCES[name]), [])  # the compiler names what is gone
+    command = [clang, *FLAGS, *more, f"tests/fuzz/{name}.c", *sources, *msgpack_library(), "-lsodium", "-lz", "-o", out]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stderr[-2000:], file=sys.stderr)
@@ -64,7 +67,7 @@ def sow(name, corpus):
         return
     if name == "fuzz_proof":
         with open("docs/proof.md") as page, open(os.path.join(corpus, "example"), "w") as file:
-            file.write("1" + re.search(r"```\n(abdada-proof .*?)```", page.read(), re.DOTALL)[1])  # the text of one frame
+            file.write("1" + re.search(r"```\n(abdada-proof .*?)```", page.read(), re.DOTALL)[1])  # the text of one member
         return
     if name == "fuzz_letter":
         with open(os.path.join(corpus, "request"), "wb") as file:
@@ -90,8 +93,10 @@ def sow_ggf(corpus):
     first = "BO[8 ---------------------------O*------*O--------------------------- *]"
     games = [f"(;GM[Othello]PB[a]TI[15:00/0:01/2:00]TY[8]{first}B[F5/1.5/2]W[F6//0.5]B[D3];)", f"(;{first};)",
              "(;TB[5]TW[1:02:03]BO[8 O*-------------------------------------------------------------- *]B[PA]W[C1];)"]
-    for number, game in enumerate(games):
-        with open(os.path.join(corpus, f"game-{number}"), "w") as file:
+    games += ["f5d6c3d3c4\n1. F5 D6, # a comment\n", games[1] + "\n2 " + games[0]]
+    wthor = bytes([20, 26, 11, 28, 1, *bytes(11)]) + bytes(8) + bytes([56, 64, 33]).ljust(60, b"\0")
+    for number, game in enumerate([*map(str.encode, games), wthor]):
+        with open(os.path.join(corpus, f"game-{number}"), "wb") as file:
             file.write(game)
 
 
@@ -164,7 +169,7 @@ def main():
     clang = shutil.which("clang") or shutil.which("clang-14")
     probe = os.path.join(a.out, "fuzz_decode")
     if clang is None or not build(clang, "fuzz_decode", probe):
-        print("no clang with libFuzzer here: apt-get install clang libclang-rt-14-dev (or make deps-fuzz)")
+        print("no clang with libFuzzer here: apt-get install clang libclang-rt-14-dev")
         return 77
     summary, all_well = [], True
     for name in [a.only] if a.only else sorted(SOURCES):

@@ -13,10 +13,12 @@ benches: $(BENCH_BIN)
 
 # ---- games and training ----
 
-OPPONENT ?= /usr/games/toga2
-match-ready:
-	@$(DEPS) --optional $(DEPS_MATCH)
+match-programs:
+	@$(DEPS) --optional match
 	@$(AGAIN) -j$(JOBS) MODE=release all
+
+OPPONENT ?= /usr/games/toga2
+match-ready: match-programs
 	@test -x build/venv/bin/python || $(PYTHON) -m venv build/venv
 	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
 match: match-ready ## games against another engine, Elo with its error by pairs of games (OPPONENT="/usr/games/gnuchess -u" MATCH="--games 40 --clock game:1+0.01")
@@ -24,9 +26,7 @@ match: match-ready ## games against another engine, Elo with its error by pairs 
 
 # Othello against an opponent that speaks GTP; MATCH="--games 40 --a 'build/release/bin/abdada gtp --time 50 -j 2'".
 OTHELLO_OPPONENT ?= /usr/games/gtp-rhino --level 3 --book 0
-match-othello: ## Othello against another program (OTHELLO_OPPONENT="/usr/games/gtp-rhino --level 4")
-	@$(DEPS) --optional $(DEPS_MATCH)
-	@$(AGAIN) -j$(JOBS) MODE=release all
+match-othello: match-programs ## Othello against another program (OTHELLO_OPPONENT="/usr/games/gtp-rhino --level 4")
 	@$(PYTHON) tests/instruments/match/othello_match.py --a "build/release/bin/abdada gtp --time 50" --b "$(OTHELLO_OPPONENT)" $(MATCH)
 
 tune-search: match-ready ## what each rule of the selective search is worth (TUNE="--rule null-move", "--change .null_margin=150")
@@ -54,65 +54,40 @@ bench: deps-bench ## node signature and measurements
 	@bin/abdada bench
 	@for b in $(wildcard tests/instruments/bench/bench_*.py); do $(PYTHON) $$b || exit 1; done
 
-# For the measurements that follow.
 release-tools: deps-test
 	@$(AGAIN) -j$(JOBS) MODE=release all tools
-MEASURE = @BIN=build/release/bin $(PYTHON) tests/instruments/bench
 
-readme-figures: deps-bench ## the figures of README.md again, and whether they are in their ranges (FIGURES="--quick --only worker", --list)
-	@$(AGAIN) -j$(JOBS) MODE=release all benches
-	@$(PYTHON) tests/instruments/bench/readme_figures.py $(FIGURES)
+release-benches: deps-bench
+	@$(AGAIN) -j$(JOBS) MODE=release benches
 
-bench-badpeers: release-tools ## what bad peers cost a good client
-	@$(PYTHON) tests/instruments/bench/bad_peers.py $(BENCH)
+# Each runs its script of that name, with the options of BENCH; bad-peers is bad_peers.py.
+MEASURES := readme-figures bench-bad-peers bench-failure-cost bench-distance bench-library bench-survive bench-web bench-watching \
+            bench-service peers-die strict
+readme-figures:     ## the figures of README.md again, and whether they are in their ranges (BENCH="--quick --only worker", --list)
+bench-bad-peers:    ## what bad peers cost a good client
+bench-failure-cost: ## what a dead or a slow shard costs a search
+bench-distance:     ## time to depth with the shards 0 to 1,000 us away (BENCH="--every 3 --distances 0,200")
+bench-library:      ## what two processes of examples/connect4.c reach through libabdada (BENCH="--runs 9 --position 4")
+bench-survive:      ## what it costs a client that results are kept in a file or a Redis
+bench-web:          ## what 100 open pages of abdada top --web cost a cluster (BENCH="--runs 9 --pages 100")
+bench-watching:     ## what metrics, top and its page together cost a search (BENCH="--runs 9 --depth 8")
+bench-service:      ## a shard beside Redis, memcached and bare sockets (BENCH="--repeats 9 --batch 64")
+peers-die:          ## a search in which processes die
+strict:             ## one strict score per position, by every way to search
+readme-figures bench-service: release-benches
+$(MEASURES): release-tools
+	@BIN=build/release/bin $(PYTHON) tests/instruments/bench/$(subst -,_,$(@:bench-%=%)).py $(BENCH)
 
 attacks: release-tools ## what bad peers can do to a cluster that searches (ATTACKS="--only deaf --seconds 30", --insecure, --seed N)
 	@$(PYTHON) tests/attacks/attacks.py $(ATTACKS)
 
-bench-failure: release-tools ## what a dead or a slow shard costs a search
-	$(MEASURE)/failure_cost.py $(BENCH)
-
-bench-distance: release-tools ## time to depth with the shards 0 to 1,000 us away (BENCH="--every 3 --distances 0,200")
-	$(MEASURE)/distance.py $(BENCH)
-
-bench-library: release-tools ## what two processes of examples/connect4.c reach through libabdada (BENCH="--runs 9 --position 4")
-	$(MEASURE)/library.py $(BENCH)
-
-bench-survive: release-tools ## what it costs a client that results are kept in a file or a Redis
-	$(MEASURE)/survive.py $(BENCH)
-
-bench-web: release-tools ## what 100 open pages of abdada top --web cost a cluster (BENCH="--runs 9 --pages 100")
-	$(MEASURE)/web.py $(BENCH)
-
-bench-watching: release-tools ## what metrics, top and its page together cost a search (BENCH="--runs 9 --depth 8")
-	$(MEASURE)/watching.py $(BENCH)
-
-peers-die: release-tools ## a search in which processes die
-	$(MEASURE)/peers_die.py $(BENCH)
-
-bench-service: deps-bench ## a shard beside Redis, memcached and bare sockets (BENCH="--repeats 9 --batch 64")
-	@$(AGAIN) -j$(JOBS) MODE=release all benches
-	@BIN=build/release $(PYTHON) tests/instruments/bench/service.py $(BENCH)
-
-strict: deps ## one strict score per position, by every way to search
-	@$(AGAIN) -j$(JOBS) MODE=release all
-	@$(PYTHON) tests/instruments/bench/strict.py
-
-lab lab-quick lab-calibrate compare compare-quick: all
-LAB_RUN = @BIN=$(O)/bin $(PYTHON) tests/instruments/lab
-lab: ## a network of today, and the published tables, on the virtual cluster; CSV and SVG in build/lab (LAB="weill ura"; LAB="play --time 200 --positions 50": what users buy)
-	$(LAB_RUN)/lab.py $(LAB)
-
-lab-quick: ## the same in 5 minutes
-	$(LAB_RUN)/lab.py --quick $(LAB)
-
+lab:           ## a network of today, and the published tables, on the virtual cluster; CSV and SVG in build/lab (LAB="weill ura"; LAB="play --time 200 --positions 50": what users buy)
+lab-quick:     ## the same in 5 minutes
 lab-calibrate: ## real runs beside virtual ones
-	$(LAB_RUN)/calibrate.py $(LAB)
-
-compare: ## the algorithms beside each other
-	$(LAB_RUN)/lab.py compare
-
+compare:       ## the algorithms beside each other
 compare-quick: ## the same in some minutes
-	$(LAB_RUN)/lab.py --quick compare
+lab lab-quick lab-calibrate compare compare-quick: all
+	@BIN=$(O)/bin $(PYTHON) tests/instruments/lab/$(if $(filter %calibrate,$@),calibrate,lab).py \
+	    $(if $(filter %-quick,$@),--quick) $(or $(filter compare,$(@:-quick=)),$(LAB))
 
 -include $(BENCHES:%.c=$(O)/%.d)

@@ -8,4 +8,4 @@ mkdir -p build/cppcheck
 exec cppcheck --quiet --std=c11 --platform=unix64 --enable=warning,performance,portability \
     --inline-suppr --suppressions-list=tests/lint/cppcheck.txt --cppcheck-build-dir=build/cppcheck \
     --template='{file}:{line}: {severity}: {message} [{id}]' --error-exitcode=1 \
-    -j"${1:-1}" -D__GNUC__ -I. common proto ttserver worker
+    -j"${1:-1}" -D__GNUC__ -I. common proto ttserver worker tests/chaos

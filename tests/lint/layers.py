@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Layers, circles, header contracts and sizes of the C sources: `layers.py [ROOT]` (default: this tree).
+"""Layers, circles, header contracts, sizes and budgets of the C sources: `layers.py [ROOT]` (default: this tree).
 
+budgets.txt beside this file lists the lines that each folder may have.
 Prints `FILE:LINE: what is wrong`, one a line; exit status 1 when there is any. Warnings (a file or
 a function that grows towards its limit) are printed and fail nothing.
 """
@@ -16,7 +17,7 @@ LAYERS = {
     "common/redis": ["common"],
     "proto": ["common"],
     "proto/client": ["common", "proto"],
-    "proto/transport": ["common", "proto"],
+    "proto/lane": ["common", "proto"],
     "ttserver": ["common", "proto", "ttserver"],
     "ttserver/core": ["common", "proto"],
     "ttserver/net": ["common", "proto", "ttserver/core"],
@@ -25,15 +26,13 @@ LAYERS = {
     "worker/search": ["common", "worker/games"],
     "worker/search/handover": ["common", "worker/games", "worker/search"],
     "worker/redis": ["common", "proto"],
-    "worker/transport": ["common", "proto", "worker/redis"],
+    "worker/lane": ["common", "proto", "worker/redis"],
     "worker/table": ["common", "proto", "worker/search/ports.h"],
-    "worker/engine": ["common", "proto", "worker/transport", "worker/table", "worker/search", "worker/games"],
+    "worker/engine": ["common", "proto", "worker/lane", "worker/table", "worker/search", "worker/games"],
     # The virtual cluster runs the same client and the same shard.
-    "worker/lab": ["common", "proto", "ttserver/core", "ttserver/net", "ttserver/keep/keep_file.h", "worker/engine",
-                   "worker/table",
-                   "worker/search", "worker/games"],
+    "worker/lab": ["common", "proto", "ttserver/core", "worker/engine", "worker/table", "worker/search", "worker/games"],
     # The client side alone: what a program of others gets must not have the search, games or engine in it.
-    "worker/lib": ["common", "proto", "worker/transport"],
+    "worker/lib": ["common", "proto", "worker/lane"],
     # What commands share stands in worker/programs, each command in a folder below; `top` shows what shards count.
     "worker/programs": ["common", "proto", "worker", "ttserver/core/figures.h"],
     "worker": ["common", "proto", "worker"],  # the programs' main files
@@ -50,7 +49,7 @@ IMPURE_OWN = {"common/clock.h"}
 # that is made without attributes waits by it.
 WALL_CLOCK = re.compile(r"\bCLOCK_REALTIME\b|\bTIME_UTC\b|(?<![\w.>])(?:time|gettimeofday|ftime|sem_timedwait|"
                         r"pthread_mutex_timedlock)\(|\bpthread_cond_init\([^,]*,\s*NULL\)|\bPTHREAD_COND_INITIALIZER\b")
-OF_PEOPLE = {"common/log.c", "worker/programs/admin/top.c", "worker/programs/admin/top_json.c"}
+OF_PEOPLE = {"common/log.c", "worker/programs/admin/top_view.c"}
 
 FUNCTION_MAX, FUNCTION_WARN = 160, 80
 FILE_MAX, FILE_WARN = 1000, 800
@@ -60,11 +59,11 @@ FILE_MAX, FILE_WARN = 1000, 800
 CIRCLES = [
     ("worker/search", "children node quiesce select",
      "the search is recursive: a node searches its children, a child is a node"),
-    ("worker/search/handover", "peers steal steal_core steal_slave task_places task_work tasks", "peers gives each message to whom it is for"),
-    ("worker/games/chess", "position tables", "tables.c fills in by the names of position.h what position.c adds up"),
+    ("worker/search/handover", "peers steal task_work tasks", "peers gives each message to whom it is for"),
     ("worker/engine", "engine engine_state", "engine_state.h is the inside of what engine.h declares"),
-    ("worker/lab", "chaos chaos_draw", "chaos.h declares what is drawn and what runs it"),
 ]
+
+BUDGETS = "tests/lint/budgets.txt"
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -77,6 +76,18 @@ CONTRACT = re.compile(r"\b(threads?|pure)\b", re.IGNORECASE)
 def module(path):
     """x_none.c stands in for x.c in a build without it."""
     return os.path.splitext(path)[0].removesuffix("_none")
+
+
+def longest(path, table):
+    """The deepest of the file's folders that is in the table, or ""."""
+    folder = os.path.dirname(path)
+    while folder and folder not in table:
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def layer(path):
+    return longest(path, LAYERS)
 
 
 def circles(graph):
@@ -118,7 +129,7 @@ class Source:
 
 class Lint:
     def __init__(self, root):
-        self.root, self.faults, self.warnings = root, 0, 0
+        self.root, self.faults, self.warnings, self.product_lines = root, 0, 0, 0
         self.sources = {}
         for top in TOP + ("tests",):
             for folder, _, names in os.walk(os.path.join(root, top)):
@@ -137,15 +148,10 @@ class Lint:
 
     # ---- layers ----
 
-    def layer(self, path):
-        folder = os.path.dirname(path)
-        while folder and folder not in LAYERS:
-            folder = os.path.dirname(folder)
-        return folder
-
-    def may_include(self, path, name):
-        layer = self.layer(path)
-        return self.layer(name) == layer or any(name == a or name.startswith(a + "/") for a in LAYERS[layer])
+    @staticmethod
+    def may_include(path, name):
+        here = layer(path)
+        return layer(name) == here or any(name == a or name.startswith(a + "/") for a in LAYERS[here])
 
     def check_includes(self, source):
         for line, name in source.own:
@@ -154,7 +160,7 @@ class Lint:
                            f'"{name}" is no file of this tree (paths begin at its top)')
             elif not self.may_include(source.path, name):
                 self.fault(source.path, line,
-                           f"{self.layer(source.path)} may not include {name}: layers point down")
+                           f"{layer(source.path)} may not include {name}: layers point down")
 
     def impurity(self, path, seen):
         """(line, chain) of the first way from `path` to a socket, a thread or a clock, or None."""
@@ -173,7 +179,7 @@ class Lint:
         return None
 
     def check_purity(self, source):
-        if self.layer(source.path) in PURE:
+        if layer(source.path) in PURE:
             found = self.impurity(source.path, set())
             if found:
                 self.fault(source.path, found[0], f"a pure folder may not see {found[1]}")
@@ -204,6 +210,18 @@ class Lint:
                 visit(path, [path])
         return self.faults > before
 
+    def check_users(self):
+        """A header is for two files at least; one may be a test."""
+        users = {}
+        for source in self.sources.values():
+            for _, name in source.own:
+                users.setdefault(name, set()).add(source.path)
+        has_tests = any(path.startswith("tests/") for path in self.sources)  # else it is the small tree of a test
+        for name in sorted(set(users) & set(self.sources)):
+            only = users[name].pop()
+            if has_tests and not users[name] and not name.startswith("tests/") and not only.startswith("tests/"):
+                self.fault(name, 1, f"{only} alone includes it: put it there")
+
     # ---- who defines what ----
 
     def product(self):
@@ -226,7 +244,7 @@ class Lint:
         for path, text in texts.items():
             for name in DECLARATION.findall(text) if path.endswith(".h") else []:
                 owners = defined.get(name, [])
-                if owners and all(self.layer(owner) != self.layer(path) for owner in owners):
+                if owners and all(layer(owner) != layer(path) for owner in owners):
                     self.fault(path, 1, f"{name} is declared here, defined in {owners[0]}.c: another layer")
 
     # ---- circles of modules ----
@@ -294,6 +312,30 @@ class Lint:
                               f"a function of {length} lines, more than {FUNCTION_WARN}")
                 begin = None
 
+    # ---- budgets ----
+
+    def check_budgets(self):
+        """Counts each product file for the longest folder that budgets.txt lists."""
+        if not os.path.isdir(os.path.join(self.root, os.path.dirname(BUDGETS))):
+            return  # the small tree of a test
+        with open(os.path.join(self.root, BUDGETS), encoding="utf-8") as file:
+            rows = [(number, *line.split()) for number, line in enumerate(file, 1) if not line.startswith("#")]
+        lines = {folder: 0 for _, folder, _ in rows}
+        for path, source in self.sources.items():
+            if not path.startswith("tests/"):
+                folder = longest(path, lines)
+                if folder in lines:
+                    lines[folder] += len(source.lines)
+                else:
+                    self.fault(path, 1, f"its folder has no budget in {BUDGETS}")
+        for number, folder, budget in rows:
+            if lines[folder] > int(budget):
+                self.fault(BUDGETS, number, f"{folder} has {lines[folder]} lines, {budget} allowed: take some away, or raise the "
+                                            "number and say why in the message of the commit")
+            elif lines[folder] < 0.98 * int(budget):
+                self.warn(BUDGETS, number, f"{folder} has {lines[folder]} lines, {budget} allowed: lower the number")
+        self.product_lines = sum(lines.values())
+
     def run(self):
         for path, source in self.sources.items():
             self.check_sizes(source)
@@ -303,10 +345,12 @@ class Lint:
                 self.check_clocks(source)
                 if path.endswith(".h"):
                     self.check_contract(source)
+        self.check_budgets()
+        self.check_users()
         self.check_declarations()
         if not self.check_header_circles():
             self.check_module_circles()
-        print(f"layers: {len(self.sources)} files, {self.faults} faults, {self.warnings} warnings")
+        print(f"layers: {len(self.sources)} files, {self.product_lines} lines of product, {self.faults} faults, {self.warnings} warnings")
         return 1 if self.faults or not self.sources else 0
 
 

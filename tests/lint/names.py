@@ -8,8 +8,9 @@ Reads *.md and checks what stands in backticks, apart from blocks of code, and w
   names of code       `tt_ops_ask`, `inflight_depth`, `ttcore_on_...`: in a file that is no document
   a name and a file   `tt_inflight_visit` (`common/tt/inflight.c`): the file has the name
   modules             docs/design.md, "Modules": the row of a folder names each module of that folder, and no other
-  figures             docs/measurements.md: between a table and the heading or table before it stands `commit` with its
+  figures             docs/research/measurements.md: between a table and the heading or table before it stands `commit` with its
                       number, but where the table's first column is `name` or an option, which are no figures
+  messages            docs/faq.md: what a heading quotes is in a source file, apart from words in capitals
 
 Prints `FILE:LINE: what is wrong`, one a line; exit status 1 when there is any.
 """
@@ -21,7 +22,8 @@ import sys
 SKIP_FOLDERS = {".git", "build", "bin", "__pycache__"}
 HISTORY = {"CHANGELOG.md"}  # names what there was
 MODULES = "docs/design.md"
-FIGURES = "docs/measurements.md"
+FIGURES = "docs/research/measurements.md"
+MESSAGES = "docs/faq.md"
 # What commands make, what users choose, what other programs have.
 OTHERS = {"allowed/", "bin/", "cluster.toml", "deploy/kubernetes/keys", "namespaces.h", "sched_switch",
           "tests/unit/tt/test_bound.c", "waited_seconds", "x_close"}
@@ -35,6 +37,7 @@ SPAN = re.compile(r"`([^`\n]+)`")
 PAIR = re.compile(r"`(\w+)(?:\[\]|\(\))?`(?:\s\(|\sin\s|\sof\s)`([\w/.]+\.[ch])`")
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)")
 ROW = re.compile(r"^\| `([\w./]+)`(.*)$", re.MULTILINE)
+QUOTED = re.compile(r"^#+ .*?`([^`\n]+)`", re.MULTILINE)
 
 
 def patterns(path):
@@ -48,6 +51,7 @@ class Names:
     def __init__(self, root):
         self.root, self.faults = root, 0
         self.files, self.folders, self.documents, self.words = set(), set(), {}, {}
+        self.sources = ""  # all texts of programs, a string that goes on in the next line in one piece
         for folder, below, names in os.walk(root):
             below[:] = sorted(name for name in below if name not in SKIP_FOLDERS)
             at = os.path.relpath(folder, root)
@@ -60,6 +64,8 @@ class Names:
                     self.documents[path] = text
                 else:
                     self.words[path] = set(re.findall(r"\w+", text))
+                if path.endswith((".c", ".sh", ".py")) and not path.startswith("tests/"):
+                    self.sources += re.sub(r'"\s*\n\s*"', "", text)
         self.paths = self.files | self.folders
         self.tops = {path.split("/")[0] for path in self.folders} - {"."}
         self.all_words = set().union(*self.words.values(), (os.path.splitext(os.path.basename(path))[0] for path in self.files))
@@ -143,6 +149,12 @@ class Names:
                     self.fault(path, text, at, "no commit is named before this table of figures")
             before, last, at = before + line, line, at + len(line)
 
+    def check_messages(self, path, text):
+        for quoted in QUOTED.finditer(text):
+            for piece in re.split(r"[ (]*\b[A-Z:]{3,}\b[) ]*|\.\.\.", quoted[1]):
+                if piece.strip() and piece.strip() not in self.sources:
+                    self.fault(path, text, quoted.start(), f"no program prints '{piece.strip()}'")
+
     def run(self):
         for path, text in sorted(self.documents.items()):
             text = BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text)
@@ -153,6 +165,8 @@ class Names:
                 self.check_modules(path, text)
             if path == FIGURES:
                 self.check_figures(path, text)
+            if path == MESSAGES:
+                self.check_messages(path, text)
         print(f"names: {len(self.documents)} documents, {self.faults} faults")
         return 1 if self.faults or not self.documents else 0
 

@@ -47,6 +47,10 @@ CASES = {
     "engine does not see the command line": (
         {"worker/engine/a.c": '#include "worker/programs/c.h"\n', "worker/programs/c.h": HEADER},
         "worker/engine may not include"),
+    "a header of one file": (
+        {"common/a.c": '#include "common/a.h"\n', "common/a.h": HEADER, "tests/t.c": "\n"}, "common/a.c alone includes it"),
+    "a header of one file and a test": (
+        {"common/a.c": '#include "common/a.h"\n', "common/a.h": HEADER, "tests/t.c": '#include "common/a.h"\n'}, None),
     "a path that is none": ({"common/a.c": '#include "b.h"\n', "common/b.h": HEADER}, "no file of"),
     "a core with a socket": ({"ttserver/core/a.c": "#include <zmq.h>\n"}, "<zmq.h>"),
     "a core with a loop": ({"ttserver/core/a.h": HEADER + "#include <uv.h>\n"}, "<uv.h>"),
@@ -94,6 +98,11 @@ CASES = {
     "a pure contract": ({"common/a.h": "/* a: nice. Pure. */\n"}, None),
     "a long function": ({"common/a.c": BODY % ("    g();\n" * 159)}, "a function of 161 lines"),
     "a function just short enough": ({"common/a.c": BODY % ("    g();\n" * 158)}, None),
+    "a folder within its budget": ({"common/a.c": "int a;\n", "tests/lint/budgets.txt": "# lines\ncommon 1\n"}, None),
+    "a folder above its budget": ({"common/a.c": "int a;\nint b;\n", "tests/lint/budgets.txt": "common 1\n"}, "common has 2 lines, 1 allowed"),
+    "a folder without a budget": ({"common/a.c": "int a;\n", "proto/p.c": "", "tests/lint/budgets.txt": "common 1\n"}, "no budget"),
+    "a folder of another budget": ({"common/tt/a.c": "int a;\n", "common/b.c": "int b;\nint c;\n",
+                                    "tests/lint/budgets.txt": "common 3\ncommon/tt 0\n"}, "common/tt has 1 lines, 0 allowed"),
     "a long file": ({"tests/unit/a.c": "int a;\n" * 1001}, "1001 lines"),
 }
 

@@ -37,10 +37,13 @@ CASES = {
     "a folder without a row": ({"docs/design.md": MODULES % "`a`", "common/a.c": C, "proto/b.c": C},
                                ["docs/design.md:1: no row names the modules of proto"]),
     "tables of figures": (
-        {"docs/measurements.md": "# A\n| name | machine |\n| --- | --- |\n| X | x |\n\nOf commit 1234567:\n\n| a | b |\n| - | - |\n| 1 | 2 |\n"
+        {"docs/research/measurements.md": "# A\n| name | machine |\n| --- | --- |\n| X | x |\n\nOf commit 1234567:\n\n| a | b |\n| - | - |\n| 1 | 2 |\n"
                                  "\nMore.\n\n| a | b |\n\nOf commit 1234567:\n\n# B\n| `N` | what |\n\n| a | b |\n", "common/a.c": C},
-        ["docs/measurements.md:14: no commit is named before this table of figures",
-         "docs/measurements.md:21: no commit is named before this table of figures"]),
+        ["docs/research/measurements.md:14: no commit is named before this table of figures",
+         "docs/research/measurements.md:21: no commit is named before this table of figures"]),
+    "messages that are quoted": (
+        {"docs/faq.md": "## `shard HOST:PORT refused us`\n## `no shard`: why?\n", "common/a.c": '"shard %s "\n    "refused us: %s"\n'},
+        ["docs/faq.md:2: no program prints 'no shard'"]),
     "what was is history": ({"CHANGELOG.md": "`common/b.c`\n", "common/a.c": C}, []),
     "a tree without documents": ({}, ["names: 0 documents, 0 faults"]),
 }

@@ -85,6 +85,7 @@ def check_groups(folder):
     for group in "b, dev", "b, dev", "a":
         got.append(say("--totals", totals, "--group", group, "--step", "true", "--", "true")[0].startswith("== "))
     got.append(say("--sum", totals)[-2:])
+    got.append(run("--sum", totals))  # without TEST_GROUPS, too
     with open(totals, "a") as file:
         file.write('{"group": "c", "begins": "1"}\n{"gro')
     got.append(say("--sum", totals)[-3:])
@@ -94,6 +95,7 @@ def check_groups(folder):
     got.append([each.wait() for each in many])
     got.append(run("--sum", totals))
     return got == [True, False, True, ["  FAILED c: it never began", "3 passed, 1 failed"],
+                   (1, "3 passed, 1 failed"),
                    ["  FAILED totals: a line is torn", "  FAILED c: it began and did not report",
                     "3 passed, 2 failed"], [0] * 4, (0, "4 passed, 0 failed")], got
 
@@ -114,27 +116,27 @@ def check_extensions(folder):
 
 
 def check_again(folder):
-    """What failed by accident runs once more, and is named; a crash, or too many, is no accident."""
+    """A failed program that declares itself unstable runs once more, and is named; a crash, or too many, is no accident."""
     totals, got = os.path.join(folder, "again"), []
 
     def program(name, first):
         path = os.path.join(folder, name)
         with open(path, "w") as file:
             file.write(f"#!/bin/sh\nif [ -e {path}.ran ]; then echo 1..1; echo ok 1; exit; fi\n"
-                       f": > {path}.ran; echo 1..1; {first}\n")
+                       f": > {path}.ran; echo 1..1; {first}\n".replace("UNSTABLE", "echo '# unstable: clocks'"))
         os.chmod(path, 0o755)
         return path
 
-    late = "echo not ok 1 - late"
-    for number, firsts in enumerate(([late], [late, late], ["echo not ok 1; kill -SEGV $$"],
-                                     ["echo ThreadSanitizer: race; echo not ok 1"])):
+    late = "UNSTABLE; echo not ok 1 - late"
+    for number, firsts in enumerate(([late], [late, late], ["UNSTABLE; echo not ok 1; kill -SEGV $$"],
+                                     ["UNSTABLE; echo ThreadSanitizer: race; echo not ok 1"], ["echo not ok 1 - late"])):
         paths = [program(f"again-{number}-{i}", first) for i, first in enumerate(firsts)]
         got.append(run("--totals", totals, "--group", "g", "--again", "1", *paths))
     done = subprocess.run([sys.executable, RUN, "--sum", totals], stdout=subprocess.PIPE, universal_newlines=True)
     got.append("  UNSTABLE, run again alone: g: " + os.path.join(folder, "again-0-0") + ": not ok 1 - late" in
                done.stdout.splitlines())
     return got == [(0, "1 passed, 0 failed"), (1, "0 passed, 2 failed"), (1, "0 passed, 2 failed"),
-                   (1, "0 passed, 1 failed"), True], got
+                   (1, "0 passed, 1 failed"), (1, "0 passed, 1 failed"), True], got
 
 
 def main():

@@ -28,8 +28,15 @@ CASES = {
                              "a.py": "os.rename(a, b)\n"}, []),
     "phrases of the field": ({"a.md": "The horizon effect.\n"}, []),
     "the glossary": ({"docs/glossary.md": "horizon\n", "docs/design.md": "depth\n"}, []),
+    "comments that leave out their subject": (
+        {"common/a.c": "/* Of all: */\nint a; // Those\n// Those more\n// That goes on\nint b; // Counts\n/* Who *///That\n",
+         "worker/a.c": "/* A count. Of all. */\nint that; // of those\n"},
+        ["common/a.c:1: 'Of'", "common/a.c:2: 'Those'", "common/a.c:3: 'Those'", "common/a.c:6: 'Who'", "common/a.c:6: 'That'"]),
     "a tree without files": ({}, ["words: 0 files, 0 faults"]),
 }
+
+
+words.PLAIN = ("common", "worker")
 
 
 def check(files, expected):

@@ -3,7 +3,8 @@
 
 docs/glossary.md says which word each concept has. Words of ANYWHERE may stand neither in prose nor in a part of a
 name; words of NAMES are plain English and forbidden only as a part of a name: an identifier in code, a word with an
-underscore in a comment, a string or a Markdown text that is one identifier, a file's name. Reads *.c, *.h, *.py,
+underscore in a comment, a string or a Markdown text that is one identifier, a file's name. In the folders of PLAIN no
+comment of C begins with a word of OPENINGS, which leave out its subject. Reads *.c, *.h, *.py,
 *.md and Python scripts without a suffix. Prints `FILE:LINE: word` (not with --summary) and how often for each
 folder; exit status 1 when there is any.
 """
@@ -16,8 +17,8 @@ import sys
 # word: what to say instead
 ANYWHERE = {
     "horizon": "remote depth limit, remote_depth; in the search inflight_depth",
-    "lesson": "history update",
-    "gift": "history update or result broadcast",
+    "lesson": "result broadcast",
+    "gift": "result broadcast",
     "stranger": "peer with another table",
     "astray": "reassigned",
     "farewell": "last report",
@@ -26,8 +27,6 @@ ANYWHERE = {
     "strike": "consecutive time-outs",
     "seat": "worker index",
     "lapse": "expire",
-    "birth": "epoch",
-    "topic": "root key",
     "scatter": "randomised move order",
     "company": "peers, table id",
     "salt": "namespace",
@@ -61,10 +60,13 @@ EXCEPT_NAMES = {"atomic_thread_fence", "atomic_signal_fence", "_SC_NPROCESSORS_O
 EXCEPT_CALLS = {"rename"}  # of C and Python
 EXCEPT_IN = {("tests/instruments/lab/lab.py", "processor"),  # columns of published tables
              ("worker/programs/othello/nboard.c", "learn"), ("tests/system/test_othello_protocols.py", "learn"),  # NBoard's command
-             ("docs/operations.md", "learn")}
+             ("docs/reference/engines.md", "learn")}
 EXCEPT_PROSE = ("horizon effect",)
 EXCEPT_FILES = ("docs/glossary.md", "tests/lint/words.py", "tests/lint/test_words.py")
 FOLDERS = ("common", "proto", "ttserver", "worker", "tests", "deploy", "docs")
+
+OPENINGS = ("Of", "That", "Those", "Who")
+PLAIN = ("common", "proto", "ttserver", "worker", "tests/chaos")
 
 ENDINGS = ("", "s", "es", "d", "ed", "ing")
 WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
@@ -125,6 +127,19 @@ def words_in(text, kind):
                 yield begin + at, word
 
 
+def openings_in(text):
+    """(position, word of OPENINGS) of the comments of C that begin with one; `//` lines below each other are one comment."""
+    last = -1  # line of the last comment that had a line for itself
+    for piece in PIECES["c"].finditer(text):
+        if piece.lastgroup == "prose":
+            begin = text.rfind("\n", 0, piece.start()) + 1
+            line, is_alone = text.count("\n", 0, begin), not text[begin:piece.start()].strip()
+            word = WORD.search(piece[0])
+            if word and word[0] in OPENINGS and not (is_alone and piece[0].startswith("//") and last == line - 1):
+                yield piece.start(), word[0]
+            last = line if is_alone else -1
+
+
 def kind_of(path):
     ending = os.path.splitext(path)[1]
     if ending in (".c", ".h"):
@@ -156,10 +171,12 @@ def run(root, summary=False):
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
         found = [(0, word) for word in words_of_name(os.path.basename(path))] + list(words_in(text, kind))
+        if kind == "c" and path.startswith(PLAIN):
+            found += openings_in(text)
         for at, word in (each for each in found if (path, each[1]) not in EXCEPT_IN):
             counts[os.path.dirname(path) or "."] += 1
             if not summary:
-                instead = ANYWHERE.get(word) or NAMES[word]
+                instead = ANYWHERE.get(word) or NAMES.get(word) or "begin with a verb or a noun"
                 print(f"{path}:{text.count(chr(10), 0, at) + 1}: '{word}' (instead: {instead})")
     for folder, count in sorted(counts.items()):
         print(f"words: {count:4} in {folder}")

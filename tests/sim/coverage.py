@@ -23,7 +23,7 @@ WANTED = 90  # per cent
 
 
 def run(seeds, jobs, *more):
-    command = [f"{O}/bin/abdada", "sim", "--faults", "random", "--seeds", seeds, "--jobs", str(jobs), *more]
+    command = [f"{O}/bin/abdada-chaos", "--seeds", seeds, "--jobs", str(jobs), *more]
     print("#", *command, flush=True)
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/chaos/chaos.h"
 #include "worker/games/games.h"
-#include "worker/lab/chaos.h"
 
 enum { TEST_US = 1000, TEST_MS = 1000000 };
 
@@ -33,35 +33,38 @@ static inline struct job lab_job(const char *game, const char *text, const char 
 }
 
 /* No noise, no faults. */
-static inline struct lab_options lab_cluster(const struct job *job, unsigned workers,
-                                             unsigned shards)
+static inline struct chaos_options lab_cluster(const struct job *job, unsigned workers,
+                                               unsigned shards)
 {
-    return (struct lab_options){
-        .job = job,
-        .workers = workers,
-        .shards = shards,
-        .seed = 1,
-        .node_ns = 1000,
-        .rtt_ns = 100 * TEST_US,
-        .results_bytes = 1 << 20,
-        .local_bytes = 1 << 20,
-        .limit_ns = UINT64_C(1000) * 1000 * TEST_MS,
+    return (struct chaos_options){
+        .lab =
+            {
+                .job = job,
+                .workers = workers,
+                .shards = shards,
+                .seed = 1,
+                .node_ns = 1000,
+                .rtt_ns = 100 * TEST_US,
+                .results_bytes = 1 << 20,
+                .local_bytes = 1 << 20,
+                .limit_ns = UINT64_C(1000) * 1000 * TEST_MS,
+                .heartbeat_ms = 20,
+                .inflight_age_max_ms = 200,
+                .rto_max_us = 20000,
+                .probe_us = 5000,
+            },
         .drain = true,
-        .heartbeat_ms = 20,
-        .inflight_age_max_ms = 200,
-        .rto_max_us = 20000,
-        .probe_us = 5000,
     };
 }
 
-static inline struct lab_result lab_do(const struct lab_options *options)
+static inline struct chaos_result lab_do(const struct chaos_options *options)
 {
-    struct lab_result result;
-    assert_int_equal(lab_run(options, &result), ERR_OK);
+    struct chaos_result result;
+    assert_int_equal(chaos_lab_run(options, &result), ERR_OK);
     return result;
 }
 
-static inline struct lab_result lab_faulted(struct lab_options options, struct lab_fault fault)
+static inline struct chaos_result lab_faulted(struct chaos_options options, struct lab_fault fault)
 {
     options.fault = &fault;
     options.faults = 1;
@@ -71,12 +74,12 @@ static inline struct lab_result lab_faulted(struct lab_options options, struct l
 static inline int lab_sequential(const struct job *job)
 {
     struct job alone = *job;
-    struct lab_options options = lab_cluster(&alone, 1, 1);
+    struct chaos_options options = lab_cluster(&alone, 1, 1);
     alone.algorithm = algorithm_by_name("sequential");
-    return lab_do(&options).answer[0].search.score;
+    return lab_do(&options).lab.answer[0].search.score;
 }
 
-static inline void assert_nothing_left(const struct lab_result *r)
+static inline void assert_nothing_left(const struct chaos_result *r)
 {
     assert_int_equal(r->inflight_kept, 0);
     assert_int_equal(r->inflight_stale, 0);

@@ -122,4 +122,21 @@ static inline uint64_t figure(struct abdada *t, int shard, const char *name)
     return 0;
 }
 
+/* The server of a group of tests, and what starts and ends it where nothing else is needed. */
+static struct server server;
+
+static inline int server_setup(void **state)
+{
+    (void)state;
+    server_start(&server, "127.0.0.1:0", NULL);
+    return 0;
+}
+
+static inline int server_teardown(void **state)
+{
+    (void)state;
+    server_end(&server, SIGTERM);
+    return 0;
+}
+
 #endif

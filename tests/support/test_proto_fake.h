@@ -30,9 +30,8 @@ struct fake {
     unsigned head, tail; /* read, written */
     uint32_t hello[CLIENT_SHARDS_MAX]; /* request of the last HELLO sent */
     unsigned ups, downs, jobs, stops, reports, dones, hellos_refused, stats, members, open_jobs,
-        weights, shared, flushed, flushes_refused, scanned;
+        shared, flushed, flushes_refused, scanned;
     uint64_t last_next;
-    uint32_t last_weight;
     unsigned worker_index, workers;
     uint64_t last_job, last_table_id;
     uint8_t last_load;
@@ -112,11 +111,6 @@ static void fake_apply(struct fake *f, const struct client_event *e)
     case CLIENT_NODE_DONE:
         f->dones += e->node_done->list.count;
         f->last_done = e->node_done->list.at[e->node_done->list.count - 1];
-        break;
-    case CLIENT_HISTORY:
-        f->weights += e->history->list.count;
-        f->last_weight =
-            e->history->list.count > 0 ? e->history->list.at[e->history->list.count - 1].weight : 0;
         break;
     case CLIENT_SHARED:
         f->shared += e->shared->list.count;
@@ -242,11 +236,10 @@ static struct fake *fake_open_with(struct client_options options)
 {
     struct fake *f = calloc(1, sizeof *f);
     assert_non_null(f);
-    struct client_port port = {f, fake_send};
     options.name = "test";
     options.instance = 42;
     f->now = 1000000;
-    assert_int_equal(client_open(&options, &port, &f->client), ERR_OK);
+    assert_int_equal(client_open(&options, fake_send, f, &f->client), ERR_OK);
     return f;
 }
 
@@ -310,7 +303,7 @@ static inline uint64_t fake_key_of(struct fake *f, unsigned shard)
 static inline void fake_silence(struct fake *f, unsigned shard)
 {
     struct tt_answer answer;
-    while (client_shard_state(f->client, shard) == CLIENT_UP) {
+    while (client_shard(f->client, shard).state == CLIENT_UP) {
         uint8_t where;
         struct tt_ask ask = fake_ask_of(fake_key_of(f, shard));
         uint32_t ticket = client_ask(f->client, &ask, 1, f->now, &where);

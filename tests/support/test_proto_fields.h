@@ -17,7 +17,7 @@ struct filler {
 };
 
 /* The edges of every msgpack width, now and then. */
-static uint64_t fill_number(struct filler *f, uint64_t max)
+static inline uint64_t fill_number(struct filler *f, uint64_t max)
 {
     unsigned bits = rng_below(&f->rng, 65);
     uint64_t edge = bits == 64 ? UINT64_MAX : UINT64_C(1) << bits;
@@ -25,14 +25,14 @@ static uint64_t fill_number(struct filler *f, uint64_t max)
     return max == UINT64_MAX ? value : value % (max + 1);
 }
 
-#define FILL_UNSIGNED(type, ctype, max)                   \
-    static void fill_##type(struct filler *f, ctype *out) \
-    {                                                     \
-        *out = (ctype)fill_number(f, max);                \
-    }                                                     \
-    static inline bool same_##type(ctype a, ctype b)      \
-    {                                                     \
-        return a == b;                                    \
+#define FILL_UNSIGNED(type, ctype, max)                          \
+    static inline void fill_##type(struct filler *f, ctype *out) \
+    {                                                            \
+        *out = (ctype)fill_number(f, max);                       \
+    }                                                            \
+    static inline bool same_##type(ctype a, ctype b)             \
+    {                                                            \
+        return a == b;                                           \
     }
 FILL_UNSIGNED(u8, uint8_t, UINT8_MAX)
 FILL_UNSIGNED(u16, uint16_t, UINT16_MAX)
@@ -40,77 +40,70 @@ FILL_UNSIGNED(u32, uint32_t, UINT32_MAX)
 FILL_UNSIGNED(u64, uint64_t, UINT64_MAX)
 FILL_UNSIGNED(i16, int16_t, UINT16_MAX)
 
-static void fill_text(struct filler *f, struct proto_text *out)
+static inline void fill_text(struct filler *f, struct proto_text *out)
 {
     static const uint32_t edges[] = {0, 1, 31, 32, 255, 256, PROTO_TEXT_MAX};
     out->at = f->text;
     out->length = edges[rng_below(&f->rng, f->list_max > 100 ? 4 : 7)];
 }
 
-static bool same_text(struct proto_text a, struct proto_text b)
+static inline bool same_text(struct proto_text a, struct proto_text b)
 {
     return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
 }
 
-static void fill_bytes(struct filler *f, struct proto_bytes *out)
+static inline void fill_bytes(struct filler *f, struct proto_bytes *out)
 {
     static const uint32_t edges[] = {0, 1, 255, 256, PROTO_BODY_MAX};
     out->at = (const uint8_t *)f->text;
     out->length = edges[rng_below(&f->rng, 5)];
 }
 
-static bool same_bytes(struct proto_bytes a, struct proto_bytes b)
+static inline bool same_bytes(struct proto_bytes a, struct proto_bytes b)
 {
     return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
 }
 
-/* The version whose fields are compared. */
-static uint32_t compared_version = PROTO_VERSION;
-
 /* Some fields are enums or narrower in memory: go through the type of the wire. */
-#define NEW_IN(first, fields) fields
 #define F(type, name)           \
     {                           \
         PROTO_C_##type value;   \
         fill_##type(f, &value); \
         out->name = value;      \
     }
-#define OP(list, element, fields)                                      \
-    static void fill_one_of_##list(struct filler *f, element *out)     \
-    {                                                                  \
-        fields                                                         \
-    }                                                                  \
-    static void fill_##list(struct filler *f, struct proto_##list *to) \
-    {                                                                  \
-        to->count = rng_below(&f->rng, f->list_max + 1);               \
-        to->at = f->room.list;                                         \
-        for (uint32_t i = 0; i < to->count; i++) {                     \
-            fill_one_of_##list(f, &to->at[i]);                         \
-        }                                                              \
+#define OP(list, element, fields)                                             \
+    static inline void fill_one_of_##list(struct filler *f, element *out)     \
+    {                                                                         \
+        fields                                                                \
+    }                                                                         \
+    static inline void fill_##list(struct filler *f, struct proto_##list *to) \
+    {                                                                         \
+        to->count = rng_below(&f->rng, f->list_max + 1);                      \
+        to->at = f->room.list;                                                \
+        for (uint32_t i = 0; i < to->count; i++) {                            \
+            fill_one_of_##list(f, &to->at[i]);                                \
+        }                                                                     \
     }
 PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef NEW_IN
 
-#define NEW_IN(first, fields) &&(compared_version < (first) || (true fields))
 #define F(type, name) &&same_##type(a.at[i].name, b.at[i].name)
-#define OP(list, element, fields)                                         \
-    static bool same_##list(struct proto_##list a, struct proto_##list b) \
-    {                                                                     \
-        bool same = a.count == b.count;                                   \
-        for (uint32_t i = 0; same && i < a.count; i++) {                  \
-            same = true fields;                                           \
-        }                                                                 \
-        return same;                                                      \
+#define OP(list, element, fields)                                                \
+    static inline bool same_##list(struct proto_##list a, struct proto_##list b) \
+    {                                                                            \
+        bool same = a.count == b.count;                                          \
+        for (uint32_t i = 0; same && i < a.count; i++) {                         \
+            same = true fields;                                                  \
+        }                                                                        \
+        return same;                                                             \
     }
 PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef NEW_IN
 
 /* What is packed has depths and bounds of few bits, and no slots. */
-static void fill_results(struct filler *f, struct proto_stores *to)
+static inline void fill_results(struct filler *f, struct proto_stores *to)
 {
     fill_stores(f, to);
     for (uint32_t i = 0; i < to->count; i++) {
@@ -120,17 +113,16 @@ static void fill_results(struct filler *f, struct proto_stores *to)
     }
 }
 
-static bool same_results(struct proto_stores a, struct proto_stores b)
+static inline bool same_results(struct proto_stores a, struct proto_stores b)
 {
     return same_stores(a, b);
 }
 
-static void fill_message(struct filler *f, struct proto_message *m, unsigned type)
+static inline void fill_message(struct filler *f, struct proto_message *m, unsigned type)
 {
     memset(m, 0, sizeof *m);
     m->type = (enum proto_type)type;
     switch (type) {
-#define NEW_IN(first, fields) fields
 #define F(ftype, field) fill_##ftype(f, &out->field);
 #define MSG(NAME, name, id, fields)          \
     case id: {                               \
@@ -143,16 +135,14 @@ static void fill_message(struct filler *f, struct proto_message *m, unsigned typ
     default:
         abort();
     }
-#undef NEW_IN
 }
 
-static bool same_message(const struct proto_message *a, const struct proto_message *b)
+static inline bool same_message(const struct proto_message *a, const struct proto_message *b)
 {
     if (a->type != b->type) {
         return false;
     }
     switch (a->type) {
-#define NEW_IN(first, fields) &&(compared_version < (first) || (true fields))
 #define F(ftype, field) &&same_##ftype(x->field, y->field)
 #define MSG(NAME, name, id, fields)                             \
     case id: {                                                  \
@@ -162,13 +152,12 @@ static bool same_message(const struct proto_message *a, const struct proto_messa
         PROTO_MESSAGES(MSG)
 #undef MSG
 #undef F
-#undef NEW_IN
     }
     return false;
 }
 
 /* A copy of exactly these bytes on the heap, so that a sanitizer sees one byte too far. */
-static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
+static inline uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 {
     uint8_t *copy = malloc(length ? length : 1);
     if (!copy) {

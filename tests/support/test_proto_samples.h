@@ -51,10 +51,6 @@ static struct tt_scanned sample_scanneds[] = {
     {.key = SAMPLE_KEY, .lower = 31, .upper = 32767, .move = 1804, .depth = 9},
     {.key = 200, .lower = -5, .upper = -5, .move = 0, .depth = 4},
 };
-static struct tt_weight sample_weights[] = {
-    {.index = 300, .weight = 81},
-    {.index = 8191, .weight = 100000},
-};
 static struct proto_correspondent sample_correspondents[] = {{0xfeed}, {SAMPLE_KEY}};
 static const uint8_t sample_body[] = {3, 0, 255};
 static struct proto_figure sample_figures[] = {
@@ -162,19 +158,6 @@ static const struct proto_message samples[] = {
      .members_answer = {.request = 6, .next = 0, .list = {1, sample_members}}},
     {PROTO_JOBS, .jobs = {.request = 7, .from = 0}},
     {PROTO_JOBS_ANSWER, .jobs_answer = {.request = 7, .next = 0, .list = {1, sample_jobs}}},
-    {PROTO_HISTORY, .history = {.request = 8,
-                                .root_key = SAMPLE_KEY,
-                                .epoch = 2,
-                                .cursor = 12,
-                                .list = {2, sample_weights}}},
-    {PROTO_HISTORY_ANSWER, .history_answer = {.request = 8,
-                                              .root_key = SAMPLE_KEY,
-                                              .epoch = 2,
-                                              .cursor = 12,
-                                              .now = 13,
-                                              .halvings = 0,
-                                              .wait_ms = 10,
-                                              .list = {2, sample_weights}}},
     {PROTO_SHARE, .share = {.table_id = 0x7ab1e, .list = {3, sample_shared}, .load = 20}},
     {PROTO_FLUSH, .flush = {.request = 9}},
     {PROTO_FLUSHED, .flushed = {.request = 9}},

@@ -14,10 +14,10 @@ enum {
 
 struct peer {
     struct redis_shell *shell;
-    struct remote_shell port;
+    struct lane port;
     struct client *client;
     /* what came */
-    unsigned jobs, stops, reports, indexes, dones, shares, histories, refusals, members, job_rows;
+    unsigned jobs, stops, reports, indexes, dones, shares, refusals, members, job_rows;
     unsigned flushes, flushes_refused, pages, entries;
     uint64_t job, stopped;
     uint8_t stop_reason;
@@ -27,8 +27,6 @@ struct peer {
     struct proto_worker_index index;
     struct tt_store done, shared;
     uint64_t shared_table;
-    struct proto_history_answer history;
-    uint32_t sum; /* of the first weight */
     uint64_t next; /* page */
     struct tt_scanned entry;
 };
@@ -59,13 +57,6 @@ static inline void on_shared(struct peer *p, const struct proto_share *share)
     p->shares += share->list.count;
     p->shared = share->list.at[0];
     p->shared_table = share->table_id;
-}
-
-static inline void on_history(struct peer *p, const struct proto_history_answer *answer)
-{
-    p->histories++;
-    p->history = *answer;
-    p->sum = answer->list.count > 0 ? answer->list.at[0].weight : 0;
 }
 
 static inline void on_stats(struct peer *p, const struct proto_stats_answer *answer)
@@ -128,9 +119,6 @@ static inline void peer_take(struct peer *p, const struct client_event *e)
         break;
     case CLIENT_SHARED:
         on_shared(p, e->shared);
-        break;
-    case CLIENT_HISTORY:
-        on_history(p, e->history);
         break;
     case CLIENT_STATS:
         on_stats(p, e->stats);
@@ -228,7 +216,7 @@ static inline void peer_open_as(struct redis_bed *b, unsigned index, enum proto_
     memset(p, 0, sizeof *p);
     snprintf(name, sizeof name, "peer%u", index);
     assert_int_equal(redis_shell_open(&p->shell, &b->address, NULL, NULL), ERR_OK);
-    p->port = redis_shell_of(p->shell);
+    p->port = redis_shell_lane(p->shell);
     struct client_options options = {
         .shards = redis_shell_shards(&b->address),
         .role = role,
@@ -240,8 +228,7 @@ static inline void peer_open_as(struct redis_bed *b, unsigned index, enum proto_
         .rto_min_us = wait_us,
         .rto_max_us = wait_us,
     };
-    struct client_port port = {p->port.self, p->port.send};
-    assert_int_equal(client_open(&options, &port, &p->client), ERR_OK);
+    assert_int_equal(client_open(&options, p->port.send, p->port.self, &p->client), ERR_OK);
     unsigned open = 0;
     for (unsigned i = 0; i < BENCH_PEERS; i++) {
         open += b->peer[i].client != NULL;

@@ -4,7 +4,6 @@
 #define TESTS_SUPPORT_TEST_REMOTE_H
 
 #include "tests/support/test_ttcore.h"
-#include "ttserver/core/history_tables.h"
 #include "worker/games/games.h"
 #include "worker/search/handover/algorithms.h"
 #include "worker/search/node.h"
@@ -118,13 +117,13 @@ static inline void peer_open_at(struct world *world, unsigned index, uint8_t sha
                                          .inflight_depth_max =
                                              is_alone ? EMBEDDED_NEVER : EMBEDDED_INFLIGHT_DEPTH};
     struct remote_options options = {
-        .shell = {.self = peer,
-                  .now = shell_now,
-                  .send = shell_send,
-                  .receive = shell_receive,
-                  .sleep = shell_sleep,
-                  .shares_reach_all = true,
-                  .ask_cost_us = SHELL_ASK_US},
+        .lane = {.self = peer,
+                 .now = shell_now,
+                 .send = shell_send,
+                 .receive = shell_receive,
+                 .sleep = shell_sleep,
+                 .shares_reach_all = true,
+                 .ask_cost_us = LANE_ASK_US},
         .client = {.shards = 1, .role = PROTO_CLIENT, .instance = index + 1, .name = peer->route},
         .local = &peer->local,
         .share_depth = share_depth,

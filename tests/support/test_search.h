@@ -32,7 +32,7 @@ struct rig_searcher {
     void (*meddle)(struct rig_searcher *searcher);
     void *context;
     struct search_result result;
-    struct search_counters counters;
+    struct counters counters;
 };
 
 struct rig {
@@ -51,8 +51,8 @@ static inline const struct game *test_game(void)
 
 static inline void test_parse(void *position, const char *text)
 {
-    char why[128] = "";
-    if (test_game()->parse(position, text, why, sizeof why) != ERR_OK) {
+    char why[128] = "as before";
+    if (test_game()->parse(position, text, why, sizeof why) != ERR_OK || why[0] != '\0') {
         fail_msg("%s: %s", text, why);
     }
 }
@@ -149,8 +149,6 @@ static inline void rig_peek_directly(struct rig *rig)
         struct table_port *table = &rig->searcher[i].search->table;
         table->peek_ahead = NULL;
         table->peek_take = NULL;
-        table->peek_is_here = NULL;
-        table->peek_drop = NULL;
     }
 }
 
@@ -159,7 +157,7 @@ static inline void rig_peek_near(struct rig *rig)
 {
     for (unsigned i = 0; i < rig->searchers; i++) {
         rig->searcher[i].watch.is_near = rig->searchers == 1; /* else it changes meanwhile */
-        rig->searcher[i].search->table.peek_near = watch_peek_near;
+        rig->searcher[i].watch.has_near = true;
     }
 }
 
@@ -288,7 +286,7 @@ static inline struct suite test_positions(void)
 {
     struct suite suite = {0};
     char why[256] = "";
-    if (suite_read_epd(&suite, TEST_BRATKO_KOPEC, why, sizeof why) != ERR_OK) {
+    if (suite_read(&suite, TEST_BRATKO_KOPEC, SUITE_EPD, 0, why, sizeof why) != ERR_OK) {
         fail_msg("%s (run from the root of the repository)", why);
     }
     assert_int_equal(suite.count, 24);

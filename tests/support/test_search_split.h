@@ -75,7 +75,7 @@ static inline struct tt_peeked known_of(struct rig *rig, const struct place *pla
     struct table_port port = embedded_table_port(&rig->searcher[0].slot);
     struct tt_peek peek = {place->key, DEPTH};
     struct tt_peeked seen;
-    port.peek(port.self, &peek, 1, &seen);
+    port.peek(port.self, &peek, 1, false, &seen);
     return seen;
 }
 

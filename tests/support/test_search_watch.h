@@ -42,7 +42,8 @@ struct watch {
     unsigned busy_percent, contended_percent, later_percent;
     unsigned ahead_percent; /* peeks sent ahead are accepted; half of them come back */
     unsigned under_way_percent; /* ... and are found under way still */
-    bool is_near; /* peek_near is there: what is known here is not asked for */
+    bool has_near; /* peeks near tell something */
+    bool is_near; /* so what is known here is not asked for */
     bool goes_on; /* a search that does not wait: it peeks at few */
     bool narrows; /* a window may become smaller than the one that was answered */
     bool prunes; /* selection full: a node may have a value without a move, and quiescence asks */
@@ -266,7 +267,7 @@ static inline void watch_note_peek(struct watch *w, const struct tt_peek *peek, 
 {
     WATCH_EXPECT(w, !w->pending && count >= 1 && count <= GAME_MOVES_MAX);
     WATCH_EXPECT(w, !w->stopped);
-    w->inner.peek(w->inner.self, peek, count, out);
+    w->inner.peek(w->inner.self, peek, count, false, out);
     for (unsigned i = 0; i < count; i++) {
         if (tt_chance(&w->random, w->contended_percent)) {
             out[i].nproc = (uint16_t)rng_below(&w->random, 4);
@@ -280,28 +281,26 @@ static inline void watch_batch(struct watch *w, const struct tt_peek *peek, unsi
     struct tt_peeked seen;
     WATCH_EXPECT(w, !w->goes_on || count <= WATCH_BATCH);
     for (unsigned i = 0; w->is_near && i < count; i++) {
-        w->inner.peek(w->inner.self, &peek[i], 1, &seen);
+        w->inner.peek(w->inner.self, &peek[i], 1, true, &seen);
         WATCH_EXPECT(w, seen.depth != peek[i].depth || seen.lower != seen.upper);
     }
 }
 
-static inline void watch_peek(void *self, const struct tt_peek *peek, unsigned count,
+static inline void watch_peek(void *self, const struct tt_peek *peek, unsigned count, bool near,
                               struct tt_peeked *out)
 {
     struct watch *w = self;
-    w->waited++;
+    if (near && !w->has_near) {
+        *out = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
+        return;
+    }
+    w->near += near;
+    w->waited += !near;
     watch_note_peek(w, peek, count, out);
 }
 
-static inline void watch_peek_near(void *self, const struct tt_peek *peek, struct tt_peeked *out)
-{
-    struct watch *w = self;
-    w->near++;
-    watch_note_peek(w, peek, 1, out);
-}
-
 static inline bool watch_peek_ahead(void *self, const struct tt_peek *peek, unsigned count,
-                                    struct table_peek_ticket *peek_ticket)
+                                    struct table_ticket *ticket)
 {
     struct watch *w = self;
     watch_batch(w, peek, count);
@@ -312,45 +311,39 @@ static inline bool watch_peek_ahead(void *self, const struct tt_peek *peek, unsi
     watch_note_peek(w, peek, count, view->seen);
     view->count = count;
     view->was_under_way = false;
-    *peek_ticket = (struct table_peek_ticket){.request = ++w->peeks_ahead};
+    *ticket = (struct table_ticket){.request = ++w->peeks_ahead};
     return true;
 }
 
-static inline bool watch_peek_is_here(void *self, const struct table_peek_ticket *peek_ticket)
+static inline enum table_taken watch_peek_take(void *self, const struct table_ticket *ticket,
+                                               bool waits, struct tt_peeked *out)
 {
     struct watch *w = self;
-    WATCH_EXPECT(w, w->peeks_ahead > 0 && peek_ticket->request == w->peeks_ahead);
-    bool is_under_way = tt_chance(&w->random, w->under_way_percent);
-    w->peek_ticket[w->peeks_ahead - 1].was_under_way = is_under_way;
-    return !is_under_way;
-}
-
-static inline void watch_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
-{
-    struct watch *w = self;
-    WATCH_EXPECT(w, w->peeks_ahead > 0 && peek_ticket->request == w->peeks_ahead);
-    w->peeks_ahead--;
-}
-
-static inline bool watch_peek_take(void *self, struct table_peek_ticket *peek_ticket,
-                                   struct tt_peeked *out)
-{
-    struct watch *w = self;
-    watch_peek_drop(self, peek_ticket);
-    const struct watch_view *seen = &w->peek_ticket[w->peeks_ahead];
-    w->waited += seen->was_under_way;
-    if (!tt_chance(&w->random, 50)) {
-        return false;
+    WATCH_EXPECT(w, w->peeks_ahead > 0 && ticket->request == w->peeks_ahead);
+    struct watch_view *view = &w->peek_ticket[w->peeks_ahead - 1];
+    if (out != NULL && !waits) {
+        view->was_under_way = tt_chance(&w->random, w->under_way_percent);
+        if (view->was_under_way) {
+            return TABLE_LATER;
+        }
     }
-    memcpy(out, seen->seen, seen->count * sizeof *out);
+    w->peeks_ahead--;
+    if (out == NULL) {
+        return TABLE_LOST;
+    }
+    w->waited += view->was_under_way;
+    if (!tt_chance(&w->random, 50)) {
+        return TABLE_LOST;
+    }
+    memcpy(out, view->seen, view->count * sizeof *out);
     w->ahead++;
-    return true;
+    return TABLE_TAKEN;
 }
 
-static inline unsigned watch_remote_depth(void *self, unsigned iteration)
+static inline unsigned watch_remote_depth(void *self, unsigned iteration, bool *sees_foreign)
 {
     struct watch *w = self;
-    return w->inner.inflight_depth(w->inner.self, iteration);
+    return w->inner.inflight_depth(w->inner.self, iteration, sees_foreign);
 }
 
 static inline void watch_serve(void *self, struct search *search, uint64_t now_us)
@@ -412,8 +405,6 @@ static inline struct table_port watch_port(struct watch *w)
         .peek = watch_peek,
         .peek_ahead = watch_peek_ahead,
         .peek_take = watch_peek_take,
-        .peek_is_here = watch_peek_is_here,
-        .peek_drop = watch_peek_drop,
         .inflight_depth = watch_remote_depth,
         .serve = watch_serve,
     };

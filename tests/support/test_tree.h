@@ -3,7 +3,6 @@
 #define TESTS_SUPPORT_TEST_TREE_H
 
 #include "common/rng.h"
-#include "worker/games/tree/position.h"
 #include "worker/games/tree/tree.h"
 
 #include <setjmp.h>

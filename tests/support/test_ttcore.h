@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEARTBEAT_US = 1000 * 1000, EXPIRY_US = 3500 * 1000, HISTORIES = 8 };
+enum { HEARTBEAT_US = 1000 * 1000, EXPIRY_US = 3500 * 1000 };
 
 struct bed {
     struct ttcore *core;
@@ -38,7 +38,6 @@ static inline struct ttcore_options bed_options(void)
     options.inflight_max = 4096;
     options.sessions_max = 64;
     options.jobs_max = 16;
-    options.histories_max = HISTORIES;
     return options;
 }
 
@@ -184,9 +183,11 @@ static inline struct ttcore_figures bed_figures(const struct bed *bed)
 
 /* ---- messages ---- */
 
+/* All who name no instance have one. */
 static inline void bed_hello_as(struct bed *bed, const char *who, struct proto_hello hello)
 {
     struct proto_message m = {.type = PROTO_HELLO, .hello = hello};
+    m.hello.instance = hello.instance != 0 ? hello.instance : 1000;
     m.hello.name = proto_text_of(who);
     bed_say(bed, who, m);
 }
@@ -257,10 +258,11 @@ static inline void bed_bye(struct bed *bed, const char *who)
     bed_say(bed, who, m);
 }
 
-static inline void bed_post(struct bed *bed, const char *who, uint64_t job)
+static inline void bed_post_with(struct bed *bed, const char *who, uint64_t job, uint8_t flags)
 {
     struct proto_message m = {.type = PROTO_JOB_POST};
     m.job_post.job = job;
+    m.job_post.flags = flags;
     m.job_post.game = proto_text_of("chess");
     m.job_post.position = proto_text_of("startpos");
     m.job_post.evaluation = 0xe7a1;
@@ -268,6 +270,11 @@ static inline void bed_post(struct bed *bed, const char *who, uint64_t job)
     m.job_post.depth = 12;
     m.job_post.nodes = UINT64_MAX;
     bed_say(bed, who, m);
+}
+
+static inline void bed_post(struct bed *bed, const char *who, uint64_t job)
+{
+    bed_post_with(bed, who, job, 0);
 }
 
 static inline void bed_stop_job(struct bed *bed, const char *who, uint64_t job)

@@ -15,7 +15,7 @@
  * answer was wrong or did not come within WITNESS_WAIT_MS. Threads: one, and ZeroMQ's. */
 #include "common/clock.h"
 #include "common/keys/keys.h"
-#include "proto/transport/handshake.h"
+#include "proto/lane/handshake.h"
 #include "tests/system/bad_messages.h"
 #include "tests/system/until_signal.h"
 

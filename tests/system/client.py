@@ -10,11 +10,10 @@ import msgpack
 import zmq
 
 VERSION = 9
-LOWEST = 8  # the oldest version that is spoken, too (section 12)
 (HELLO, WELCOME, RETRIEVE_ASK, RETRIEVE_ANSWER, STORE_HASH, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT,
  JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE, WORKER_INDEX, MEMBERS,
- MEMBERS_ANSWER, JOBS, JOBS_ANSWER, HISTORY, HISTORY_ANSWER, SHARE, FLUSH, FLUSHED, SCAN, SCANNED, MAIL_JOIN, MAIL_LIST,
- MAIL) = range(1, 34)
+ MEMBERS_ANSWER, JOBS, JOBS_ANSWER) = range(1, 24)
+SHARE, FLUSH, FLUSHED, SCAN, SCANNED, MAIL_JOIN, MAIL_LIST, MAIL = range(26, 34)  # 24 and 25 are reserved
 OPEN, CUT, BUSY = 0, 1, 2
 LOWER, UPPER, EXACT = 1, 2, 3
 BESIDE = 4  # added to a bound: the result stays beside those of other depths of its key
@@ -65,7 +64,7 @@ def report_of(message):
     """A JOB_REPORT with the names of section 4."""
     names = """job instance state depth score move nodes asks busy deferred duplicated abandoned waited_us
         talked_us bytes_sent bytes_received line name why""".split()
-    assert message[0] == JOB_REPORT and len(message) == 1 + len(names), message
+    assert message[0] == JOB_REPORT and len(message) >= 1 + len(names), message
     return dict(zip(names, message[1:]))
 
 
@@ -109,10 +108,9 @@ class Refused(Exception):
 class Client:
     """One session at one shard. Everything pushed or unexpected is kept in `pushed`."""
 
-    def __init__(self, address, timeout=30.0, keys=None, receive_most=None, version=VERSION):
+    def __init__(self, address, timeout=30.0, keys=None, receive_most=None):
         """keys: (server's public, own public, own secret), as keys_of returns them. receive_most: messages that wait
-        here to be read; more wait at the shard. version: the one that it speaks."""
-        self.version = version
+        here to be read; more wait at the shard."""
         self.socket = zmq.Context.instance().socket(zmq.DEALER)
         if keys:
             self.socket.curve_serverkey, self.socket.curve_publickey, self.socket.curve_secretkey = keys
@@ -133,14 +131,14 @@ class Client:
         self.socket.send_multipart(frames)
 
     def send(self, kind, *fields):
-        self.send_bytes(msgpack.packb([self.version, kind] + list(fields)))
+        self.send_bytes(msgpack.packb([VERSION, kind] + list(fields)))
 
     def receive(self, timeout=None):
         """The next message as a list [type, field...]; None when there is none in time."""
         if not self.socket.poll(1000 * (self.timeout if timeout is None else timeout)):
             return None
         message = msgpack.unpackb(self.socket.recv(), raw=False, unicode_errors="replace")
-        assert message[0] == self.version, message
+        assert message[0] == VERSION, message
         return message[1:]
 
     def wait(self, kind, request=None):
@@ -151,7 +149,7 @@ class Client:
             if message is None:
                 break
             if message[0] == WORKER_INDEX:
-                self.worker_index = tuple(message[1:])
+                self.worker_index = tuple(message[1:3])
                 if kind != WORKER_INDEX:
                     continue
             if message[0] == kind and request in (None, message[1]):
@@ -176,10 +174,9 @@ class Client:
 
     def hello(self, role=CLIENT, flags=0, namespace_id=0, instance=None, name="python", table_id=0):
         self.instance = random.getrandbits(64) if instance is None else instance
-        versions = [LOWEST, VERSION, "1.2.3"] if self.version == VERSION else []
-        message = self.call(HELLO, WELCOME, role, flags, namespace_id, self.instance, name, table_id, *versions)
+        message = self.call(HELLO, WELCOME, role, flags, namespace_id, self.instance, name, table_id, VERSION, VERSION, "1.2.3")
         (self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs,
-         self.inflight_age_max_ms, self.place) = message[2:]
+         self.inflight_age_max_ms, self.place) = message[2:9]
         return self
 
     def ask(self, key, depth, alpha=-100, beta=100, flags=0, slot=0):
@@ -211,7 +208,7 @@ class Client:
     def pages(self, kind, answer):
         rows, start = [], 0
         while True:
-            _, _, start, page = self.call(kind, answer, start)
+            start, page = self.call(kind, answer, start)[2:4]
             rows += page
             if start == 0:
                 return rows
@@ -230,21 +227,13 @@ class Client:
         """{(key, depth): (lower, upper, move)} of all results of at least that depth"""
         found, cursor = {}, 0
         while True:
-            _, _, cursor, page = self.call(SCAN, SCANNED, cursor, depth)
+            cursor, page = self.call(SCAN, SCANNED, cursor, depth)[2:4]
             found.update((tuple(row[:2]), tuple(row[2:])) for row in page)
             if cursor == 0:
                 return found
 
     def flush(self):
         self.call(FLUSH, FLUSHED)
-
-    def history(self, root_key, epoch=0, cursor=0, weights=()):
-        """(epoch, now, halvings, {index: sum}); waits as long as it is asked to"""
-        answer = self.call(HISTORY, HISTORY_ANSWER, root_key, epoch, cursor, [list(w) for w in weights])
-        _, _, sent_root_key, sent_epoch, _, now, halvings, wait_ms, sums = answer
-        assert sent_root_key == root_key
-        time.sleep(wait_ms / 1000)
-        return sent_epoch, now, halvings, {index: weight for index, weight in sums}
 
     def bye(self):
         self.send(BYE, 0)

@@ -1,7 +1,7 @@
 """Clusters of processes for tests: start, wait for a condition, kill, and leave nothing behind.
 
-BIN: folder of the binaries (default ./bin). QUICK=1: the short version of the tests. ONLY=PATTERN: the tests whose
-names match, as in a shell.
+BIN: folder of the binaries (default ./bin). SHORT=1: the short form of each test. QUICK=1: of some programs only their
+quick tests, in the short form. ONLY=PATTERN: the tests whose names match, as in a shell.
 Nothing here sleeps for a guessed time: wait_line and wait_until wait for a line or a condition, and fail when it does
 not come in time.
 """
@@ -31,6 +31,7 @@ from network import free_port  # noqa: E402,F401
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
 QUICK = os.environ.get("QUICK") == "1"
+SHORT = QUICK or os.environ.get("SHORT") == "1"
 HEARTBEAT_MS = 300
 SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tests/run.py measured it
 SLACK = float(os.environ.get("SLACK", "10")) * SLOWNESS  # for promised times
@@ -429,8 +430,9 @@ def ask(*arguments):
     return answers(start(*arguments))
 
 
-def main(tests, programs=("ttserver",)):
-    """Runs the tests in order, TAP on stdout. A test returns a text to be skipped. They need the programs in BIN."""
+def main(tests, programs=("ttserver",), unstable=None):
+    """Runs the tests in order, TAP on stdout. A test returns a text to be skipped. They need the programs in BIN.
+    unstable: why the machine alone can fail one of them; the runner gives such a program a second try."""
     failed = 0
     tests = [test for test in tests if fnmatch.fnmatchcase(test.__name__, os.environ.get("ONLY", "*"))]
     if not all(os.access(path_of(program), os.X_OK) for program in programs):
@@ -439,7 +441,7 @@ def main(tests, programs=("ttserver",)):
     if not tests:
         print("Bail out! no test here matches ONLY")
         return 1
-    print(f"1..{len(tests)}")
+    print(f"1..{len(tests)}" + (f"\n# unstable: {unstable}" if unstable else ""))
     for number, test in enumerate(tests, 1):
         name, begin, note, trace = test.__name__.replace("_", " "), time.monotonic(), "", ""
         try:

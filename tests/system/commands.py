@@ -4,7 +4,8 @@ import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tests/run.py measured it
-PATIENCE = 120 * SLOWNESS  # seconds
+# Seconds that only a hang takes: on a busy machine an engine was silent for 180, and made an image for 900.
+PATIENCE, BUILD = 600 * SLOWNESS, 3000 * SLOWNESS
 
 
 def attempt(*command, timeout=PATIENCE, text=None):

@@ -1,15 +1,18 @@
 /* Values of chess endings of three and four pieces, found backwards from the mates by a program
  * that shares nothing with the search: it has its own moves, its own boards, and no evaluation.
- * Without pawns on both sides, so without en passant; without castling and without the rule of
- * fifty moves.
+ * Without castling and without the rule of fifty moves.
  *
  * Reads lines and answers each by a line:
  *     FEN, or FEN;MOVE MOVE ...    what each position on the way is worth to the side to move: `win
- * 13`, `draw`, `loss 12` (plies to mate, by best play), `illegal MOVE`, or `unknown` after FEN;MOVE
- * the FEN, and `check` or `quiet` random KRKP SEED             a random position of that material
- * that is not over
+ * 13`, `draw`, `loss 12` (plies to mate, by best play), `illegal MOVE`, or `unknown`
+ *     zeroing FEN                  the same in plies to the mate, or to the capture or pawn move
+ * that keeps the value, whichever comes first
+ *     after FEN;MOVE               the FEN, and `check` or `quiet`
+ *     random KRKP SEED             a random position of that material that is not over
  *
- * A table is made when it is first asked for: some seconds, and 8 or 16 MiB. */
+ * A table is made when it is first asked for, after those that its captures and promotions lead to:
+ * some seconds each, and 8 or 16 MiB; for KPKP there are 22. Positions in which a pawn may be taken
+ * en passant are in none: their values are made of those of two others. */
 #include "common/rng.h"
 #include "tests/system/endings_board.h"
 
@@ -22,13 +25,19 @@
 enum { TABLES_MAX = 64, ILLEGAL = 255, UNKNOWN = 254, DRAW = 0 };
 static const char letters[] = "PNBRQK";
 
-/* A position's value: DRAW, ILLEGAL, or 1 + plies to mate: odd plies are a win of the side to move.
- */
+/* Plies are counted to the mate, or to the next capture or pawn move if that comes first. */
+enum metric { TO_MATE, TO_ZEROING };
+
+/* A position's value: DRAW, ILLEGAL, an odd number for a loss of the side to move, or an even one
+ * for a win. TO_MATE: 1 + plies. TO_ZEROING, where either may take any number of plies:
+ * 1 + 2 * plies for a loss, 2 + 2 * plies for a win. */
 struct table {
+    enum metric metric;
     struct position model; /* types and colors */
-    bool has_pawns;
+    bool has_pawns, may_pass; /* a pawn may be taken en passant after a move that stays in it */
     size_t size;
     uint8_t *value;
+    uint8_t *later; /* while it is being filled: wins by leaving the table */
 };
 
 static struct table tables[TABLES_MAX];
@@ -46,8 +55,8 @@ static unsigned weight(const struct position *p, unsigned color)
     return sum;
 }
 
-/* The same position in the form in which tables have it: the stronger side is White, pieces in one
- * order, White's king on the files a to d and, without pawns, on the ranks 1 to 4. */
+/* The same position in the form in which tables have it: the stronger side is White, White's king
+ * on the files a to d and, without pawns, on the ranks 1 to 4, pieces in one order. */
 static struct position canonical(const struct position *p)
 {
     struct position c = *p;
@@ -64,6 +73,14 @@ static struct position canonical(const struct position *p)
         c.color[0] = WHITE;
         c.color[1] = BLACK;
     }
+    for (unsigned i = 2; i < c.count; i++) {
+        has_pawns = has_pawns || c.type[i] == PAWN;
+    }
+    const unsigned mirror =
+        (c.square[0] % 8 > 3 ? 7 : 0) | (!has_pawns && c.square[0] / 8 > 3 ? 56 : 0);
+    for (unsigned i = 0; i < PIECES_MAX; i++) {
+        c.square[i] ^= (uint8_t)mirror;
+    }
     const bool may_swap = c.count > 3;
     for (unsigned i = 2; i < c.count && may_swap;
          i++) { /* White's first, then by type; two of a kind by their squares */
@@ -77,14 +94,6 @@ static struct position canonical(const struct position *p)
                 c.square[k] = old.square[k - 1], c.square[k - 1] = old.square[k];
             }
         }
-    }
-    for (unsigned i = 2; i < c.count; i++) {
-        has_pawns = has_pawns || c.type[i] == PAWN;
-    }
-    const unsigned mirror =
-        (c.square[0] % 8 > 3 ? 7 : 0) | (!has_pawns && c.square[0] / 8 > 3 ? 56 : 0);
-    for (unsigned i = 0; i < c.count; i++) {
-        c.square[i] ^= (uint8_t)mirror;
     }
     return c;
 }
@@ -111,38 +120,97 @@ static struct position position_at(const struct table *t, size_t index)
     return p;
 }
 
-static struct table *table_of(const struct position *c);
+static struct table *table_of(const struct position *c, enum metric metric);
+static uint8_t value_en_passant(const struct position *p, enum metric metric);
 
-static uint8_t value_of(const struct position *p)
+static uint8_t value_of(const struct position *p, enum metric metric)
 {
+    if (p->passed != 0) {
+        return value_en_passant(p, metric);
+    }
     const struct position c = canonical(p);
-    const struct table *t = table_of(&c);
+    const struct table *t = table_of(&c, metric);
     return t == NULL ? DRAW : t->value[index_of(t, &c)]; /* none: bare kings */
+}
+
+/* A move that leaves the table ends the count of a table of zeroing. */
+static uint8_t value_after(const struct position *after, bool stays, enum metric metric)
+{
+    const uint8_t value = value_of(after, stays ? metric : TO_MATE);
+    return stays || metric == TO_MATE || value == DRAW ? value : value % 2 == 1 ? 1 : 2;
+}
+
+/* The value before a move that leads to `value`, were it the only one. */
+static unsigned value_before(unsigned value, enum metric metric)
+{
+    return value == DRAW ? DRAW : value + (value % 2 == 1 && metric == TO_ZEROING ? 3 : 1);
+}
+
+static unsigned known_until = UNKNOWN; /* the layer that fill() is at */
+
+/* The better of what the position is worth without en passant and what taking so leads to; DRAW
+ * while a table is being filled and that is not known yet. */
+static uint8_t value_en_passant(const struct position *p, enum metric metric)
+{
+    struct move list[MOVES_MAX];
+    struct position after, without = *p;
+    unsigned others = 0, taking = ILLEGAL;
+    const unsigned count = generate(p, list);
+    for (unsigned i = 0; i < count; i++) {
+        if (!play(p, list[i], &after)) {
+            continue;
+        }
+        if (p->type[list[i].piece] == PAWN && list[i].to == p->passed &&
+            list[i].to % 8 != p->square[list[i].piece] % 8) {
+            taking = value_before(value_after(&after, false, metric), metric);
+        } else {
+            others++;
+        }
+    }
+    without.passed = 0;
+    const unsigned rest = value_of(&without, metric);
+    unsigned best;
+    if (taking == ILLEGAL || others == 0) {
+        best = taking == ILLEGAL ? rest : taking;
+    } else if (taking == DRAW || rest == DRAW) { /* a win, if one of them is, else a draw */
+        best = taking % 2 == 0 && rest % 2 == 0 ? taking + rest : DRAW;
+    } else if (taking % 2 == rest % 2) {
+        best = (taking < rest) == (taking % 2 == 0) ? taking : rest;
+    } else {
+        best = taking % 2 == 0 ? taking : rest;
+    }
+    return best > known_until ? DRAW : (uint8_t)best;
 }
 
 /* What the moves of a position lead to. */
 struct prospect {
     unsigned moves, unknown;
-    unsigned fastest; /* plies of the fastest known win; 0: none */
-    unsigned slowest; /* plies until the slowest known loss */
+    unsigned fastest; /* value of the fastest known loss of the other side; 0: none */
+    unsigned slowest; /* value of its slowest known win */
     bool is_safe; /* a move is known not to lose */
 };
 
+static bool stays_in_table(const struct position *p, struct move m, enum metric metric)
+{
+    return m.promoted == PAWN && piece_on(p, m.to) < 0 &&
+           (metric == TO_MATE || p->type[m.piece] != PAWN);
+}
+
 /* A move that stays in the table counts as unknown while it leads to no value. `whole`: such moves
  * are looked at, too, until one is found that does not lose; else one of them is enough. */
-static struct prospect prospect_of(const struct position *p, bool whole)
+static struct prospect prospect_of(const struct position *p, enum metric metric, bool whole)
 {
     struct move list[MOVES_MAX];
     struct prospect f = {0};
     const unsigned count = generate(p, list);
     for (unsigned i = 0; i < count; i++) {
         struct position after;
-        const bool stays = list[i].promoted == PAWN && piece_on(p, list[i].to) < 0;
+        const bool stays = stays_in_table(p, list[i], metric);
         if ((stays && !whole && f.unknown > 0) || !play(p, list[i], &after)) {
             continue;
         }
         f.moves++;
-        const uint8_t value = stays && !whole ? DRAW : value_of(&after);
+        const uint8_t value = stays && !whole ? DRAW : value_after(&after, stays, metric);
         if (whole && value % 2 == 1) {
             f.fastest = value;
             return f;
@@ -153,7 +221,7 @@ static struct prospect prospect_of(const struct position *p, bool whole)
             if (whole) {
                 return f;
             }
-        } else if (value % 2 == 1) { /* even plies: the other side has lost */
+        } else if (value % 2 == 1) {
             f.fastest = f.fastest == 0 || value < f.fastest ? value : f.fastest;
         } else {
             f.slowest = value > f.slowest ? value : f.slowest;
@@ -162,22 +230,23 @@ static struct prospect prospect_of(const struct position *p, bool whole)
     return f;
 }
 
-/* Positions one move back, of the other side, by a move that takes and promotes nothing. */
-static unsigned before(const struct position *p, struct position *list)
+/* Positions one move back, of the other side, by a move that stays in the table. */
+static unsigned before(const struct position *p, enum metric metric, struct position *list)
 {
     unsigned count = 0;
     const unsigned mover = !p->side;
     for (unsigned i = 0; i < p->count; i++) {
         uint8_t from[32];
         unsigned found = 0;
-        if (p->color[i] != mover) {
+        if (p->color[i] != mover || (p->type[i] == PAWN && metric == TO_ZEROING)) {
             continue;
         }
         if (p->type[i] == PAWN) {
             const int back = mover == WHITE ? -8 : 8, at = p->square[i];
             if (at + back >= 8 && at + back < 56 && piece_on(p, at + back) < 0) {
                 from[found++] = (uint8_t)(at + back);
-                if (at / 8 == (mover == WHITE ? 3 : 4) && piece_on(p, at + 2 * back) < 0) {
+                if (at / 8 == (mover == WHITE ? 3 : 4) && piece_on(p, at + 2 * back) < 0 &&
+                    passed_at(p, at, mover) == 0) { /* else see answer_two_steps() */
                     from[found++] = (uint8_t)(at + 2 * back);
                 }
             }
@@ -196,36 +265,94 @@ static unsigned before(const struct position *p, struct position *list)
     return count;
 }
 
-/* Layer by layer: after layer k all mates in at most k plies are known. `later` has wins by leaving
- * the table. */
+/* A position that has got a value makes one of its predecessors known, perhaps: which is the later
+ * layer of this and `last`. */
+static unsigned report(struct table *t, const struct position *predecessor, unsigned value,
+                       unsigned last)
+{
+    const struct position c = canonical(predecessor);
+    const size_t at = index_of(t, &c);
+    uint8_t *known = &t->value[at];
+    unsigned becomes = value_before(value, t->metric);
+    if (*known != DRAW || (t->later[at] > 0 && t->later[at] < becomes)) {
+        return last; /* known, illegal, or soon known */
+    }
+    if (value % 2 == 0) { /* won: its predecessor may be lost */
+        const struct prospect f = prospect_of(&c, t->metric, true);
+        becomes = f.fastest > 0 || f.unknown > 0 || f.is_safe ? DRAW : f.slowest + 1;
+    }
+    if (becomes >= UNKNOWN) {
+        fprintf(stderr, "endings: a win takes too long\n");
+        exit(1);
+    }
+    if (becomes != DRAW) {
+        *known = (uint8_t)becomes;
+    }
+    return becomes > last ? becomes : last;
+}
+
+/* Whether the side to move has a pawn that may be taken en passant when it takes two steps. */
+static bool may_be_taken_so(const struct table *t, size_t index)
+{
+    const unsigned pawn[2] = {index / 64 % 64, index % 64};
+    const bool black = index >= t->size / 2;
+    const unsigned ours = pawn[black], theirs = pawn[!black];
+    return ours / 8 == (black ? 6 : 1) && theirs / 8 == (black ? 4 : 3) &&
+           abs((int)(ours % 8) - (int)(theirs % 8)) == 1;
+}
+
+/* The same of positions that no table has, since a pawn may be taken en passant there. */
+static unsigned answer_two_steps(struct table *t, unsigned value, unsigned last)
+{
+    known_until = value;
+    for (size_t i = 0; i < t->size; i++) {
+        struct move list[MOVES_MAX];
+        struct position p, after;
+        if (t->value[i] != DRAW || !may_be_taken_so(t, i)) {
+            continue;
+        }
+        p = position_at(t, i);
+        const unsigned count = generate(&p, list);
+        for (unsigned k = 0; k < count; k++) {
+            if (play(&p, list[k], &after) && after.passed != 0 &&
+                value_of(&after, t->metric) == value) {
+                last = report(t, &p, value, last);
+            }
+        }
+    }
+    return last;
+}
+
+/* Layer by layer: after a layer all of at most so many plies is known. */
 static void fill(struct table *t)
 {
-    uint8_t *later = calloc(t->size, 1);
-    if (later == NULL) {
+    t->later = calloc(t->size, 1);
+    if (t->later == NULL) {
         fprintf(stderr, "endings: out of memory\n");
         exit(1);
     }
-    unsigned last = 1;
+    /* What taking en passant leads to is no longer than KPK: 56 plies. */
+    unsigned last = t->may_pass ? 60 : 1;
     for (size_t i = 0; i < t->size; i++) {
         const struct position p = position_at(t, i);
         if (!is_legal(&p)) {
             t->value[i] = ILLEGAL;
             continue;
         }
-        const struct prospect f = prospect_of(&p, false);
+        const struct prospect f = prospect_of(&p, t->metric, false);
         if (f.moves == 0) {
             t->value[i] = in_check(&p, p.side) ? 1 : DRAW;
         } else if (f.fastest > 0) {
-            later[i] = (uint8_t)(f.fastest + 1);
-            last = later[i] > last ? later[i] : last;
+            t->later[i] = (uint8_t)value_before(f.fastest, t->metric);
+            last = t->later[i] > last ? t->later[i] : last;
         } else if (f.unknown == 0 && !f.is_safe) {
             t->value[i] = (uint8_t)(f.slowest + 1);
             last = t->value[i] > last ? t->value[i] : last;
         }
     }
-    for (unsigned value = 1; value <= last; value++) { /* 1 + plies */
+    for (unsigned value = 1; value <= last; value++) {
         for (size_t i = 0; i < t->size; i++) {
-            if (later[i] == value && t->value[i] == DRAW) {
+            if (t->later[i] == value && t->value[i] == DRAW) {
                 t->value[i] = (uint8_t)value;
             }
             if (t->value[i] != value) {
@@ -233,48 +360,38 @@ static void fill(struct table *t)
             }
             struct position list[MOVES_MAX];
             const struct position p = position_at(t, i);
-            const unsigned count = before(&p, list);
+            const unsigned count = before(&p, t->metric, list);
             for (unsigned k = 0; k < count; k++) {
-                const struct position c = canonical(&list[k]);
-                uint8_t *known = &t->value[index_of(t, &c)];
-                if (*known != DRAW) { /* known, or illegal */
-                    continue;
-                }
-                unsigned becomes = value + 1;
-                if (value % 2 == 0) { /* p is won: its predecessor may be lost */
-                    const struct prospect f = prospect_of(&c, true);
-                    becomes = f.fastest > 0 || f.unknown > 0 || f.is_safe ? DRAW : f.slowest + 1;
-                }
-                if (becomes >= UNKNOWN) {
-                    fprintf(stderr, "endings: a mate takes too long\n");
-                    exit(1);
-                }
-                if (becomes != DRAW) {
-                    *known = (uint8_t)becomes;
-                    last = becomes > last ? becomes : last;
-                }
+                last = report(t, &list[k], value, last);
             }
         }
+        if (t->may_pass) {
+            last = answer_two_steps(t, value, last);
+        }
     }
-    free(later);
+    known_until = UNKNOWN;
+    free(t->later);
+    t->later = NULL;
 }
 
-static struct table *table_of(const struct position *c)
+static struct table *table_of(const struct position *c, enum metric metric)
 {
     if (c->count == 2) {
         return NULL;
     }
     for (unsigned i = 0; i < table_count; i++) {
         const struct position *m = &tables[i].model;
-        if (m->count == c->count && memcmp(m->type, c->type, c->count) == 0 &&
-            memcmp(m->color, c->color, c->count) == 0) {
+        if (tables[i].metric == metric && m->count == c->count &&
+            memcmp(m->type, c->type, c->count) == 0 && memcmp(m->color, c->color, c->count) == 0) {
             return &tables[i];
         }
     }
-    struct table t = {.model = *c};
+    struct table t = {.metric = metric, .model = *c};
     for (unsigned i = 2; i < c->count; i++) {
         t.has_pawns = t.has_pawns || c->type[i] == PAWN;
     }
+    t.may_pass = metric == TO_MATE && c->count == 4 && c->type[2] == PAWN && c->type[3] == PAWN &&
+                 c->color[2] != c->color[3];
     t.size = 2 * (t.has_pawns ? 32 : 16);
     for (unsigned i = 1; i < c->count; i++) {
         t.size *= 64;
@@ -284,8 +401,10 @@ static struct table *table_of(const struct position *c)
         fprintf(stderr, "endings: no room for another table\n");
         exit(1);
     }
-    /* The tables that captures and promotions lead to come first: prospect_of() must not meet a
-     * half-made one. */
+    /* The tables that moves lead to come first: prospect_of() must not meet a half-made one. */
+    if (metric == TO_ZEROING && t.has_pawns) {
+        table_of(c, TO_MATE);
+    }
     for (unsigned i = 2; i < c->count; i++) {
         struct position less = *c;
         for (unsigned k = i; k + 1 < less.count; k++) {
@@ -294,12 +413,12 @@ static struct table *table_of(const struct position *c)
         }
         less.count--;
         less = canonical(&less);
-        table_of(&less);
+        table_of(&less, TO_MATE);
         for (uint8_t type = KNIGHT; c->type[i] == PAWN && type <= QUEEN; type++) {
             struct position more = *c;
             more.type[i] = type;
             more = canonical(&more);
-            table_of(&more);
+            table_of(&more, TO_MATE);
         }
     }
     struct table *made = &tables[table_count++]; /* fill() looks into it */
@@ -309,15 +428,6 @@ static struct table *table_of(const struct position *c)
 }
 
 /* ---- what is read and said ---- */
-
-static bool has_table(const struct position *p)
-{
-    bool pawns[2] = {false, false};
-    for (unsigned i = 0; i < p->count; i++) {
-        pawns[p->color[i]] = pawns[p->color[i]] || p->type[i] == PAWN;
-    }
-    return p->count >= 2 && p->count <= PIECES_MAX && !(pawns[WHITE] && pawns[BLACK]);
-}
 
 /* A FEN of two kings and up to two others. False: it is none. */
 static bool read_fen(const char *text, struct position *p)
@@ -346,6 +456,10 @@ static bool read_fen(const char *text, struct position *p)
         }
     }
     p->side = text[0] == ' ' && text[1] == 'b' ? BLACK : WHITE;
+    if (strlen(text) > 6 && text[5] != '-') {
+        const int passed = text[5] - 'a' + 8 * (text[6] - '1');
+        p->passed = passed_at(p, p->side == WHITE ? passed - 8 : passed + 8, !p->side);
+    }
     return kings == 2 && is_legal(p);
 }
 
@@ -370,18 +484,24 @@ static void write_fen(const struct position *p)
         }
         putchar(rank > 0 ? '/' : ' ');
     }
-    printf("%c - - 0 1", p->side == WHITE ? 'w' : 'b');
+    char passed[3] = "-";
+    if (p->passed != 0) {
+        passed[0] = (char)('a' + p->passed % 8);
+        passed[1] = (char)('1' + p->passed / 8);
+    }
+    printf("%c - %s 0 1", p->side == WHITE ? 'w' : 'b', passed);
 }
 
-static void say(const struct position *p)
+static void say(const struct position *p, enum metric metric)
 {
-    const uint8_t value = has_table(p) ? value_of(p) : UNKNOWN;
+    const uint8_t value = value_of(p, metric);
     if (value == UNKNOWN || value == ILLEGAL) {
         printf("unknown");
     } else if (value == DRAW) {
         printf("draw");
     } else {
-        printf("%s %d", value % 2 == 0 ? "win" : "loss", value - 1);
+        printf("%s %d", value % 2 == 0 ? "win" : "loss",
+               metric == TO_MATE ? value - 1 : (value - 1) / 2);
     }
 }
 
@@ -406,7 +526,7 @@ static bool play_text(struct position *p, const char *text)
     return false;
 }
 
-static void judge(char *line)
+static void judge(char *line, enum metric metric)
 {
     struct position p;
     char *moves = strchr(line, ';'), *rest = NULL;
@@ -417,7 +537,7 @@ static void judge(char *line)
         printf("unknown\n");
         return;
     }
-    say(&p);
+    say(&p, metric);
     for (char *move = moves == NULL ? NULL : strtok_r(moves, " ", &rest); move != NULL;
          move = strtok_r(NULL, " ", &rest)) {
         if (!play_text(&p, move)) {
@@ -425,7 +545,7 @@ static void judge(char *line)
             break;
         }
         putchar(';');
-        say(&p);
+        say(&p, metric);
     }
     putchar('\n');
 }
@@ -463,15 +583,12 @@ static bool draw_position(const char *material, uint64_t seed, struct position *
             p->color[p->count++] = (uint8_t)color;
         }
     }
-    if (!has_table(p)) {
-        return false;
-    }
     do {
         p->side = rng_below(&seed, 2);
         for (unsigned i = 0; i < p->count; i++) {
             p->square[i] = (uint8_t)rng_below(&seed, 64);
         }
-        f = is_legal(p) ? prospect_of(p, true) : (struct prospect){0};
+        f = is_legal(p) ? prospect_of(p, TO_MATE, true) : (struct prospect){0};
     } while (f.moves == 0);
     return true;
 }
@@ -485,8 +602,10 @@ int main(void)
         struct position p;
         if (strncmp(line, "after ", 6) == 0) {
             print_after(line + 6);
+        } else if (strncmp(line, "zeroing ", 8) == 0) {
+            judge(line + 8, TO_ZEROING);
         } else if (sscanf(line, "random %15s %llu", material, &seed) != 2) {
-            judge(line);
+            judge(line, TO_MATE);
         } else if (draw_position(material, seed, &p)) {
             write_fen(&p);
             putchar('\n');

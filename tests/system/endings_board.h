@@ -11,9 +11,10 @@ enum { PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING, TYPES };
 enum { WHITE, BLACK };
 enum { PIECES_MAX = 4, MOVES_MAX = 128 };
 
-/* Squares: file + 8 * rank. Piece 0 is White's king, piece 1 Black's. */
+/* Squares: file + 8 * rank. Piece 0 is White's king, piece 1 Black's. `passed`: the square that a
+ * pawn has just passed by two steps, if a pawn stands so that it may take it there; else 0. */
 struct position {
-    unsigned count, side;
+    unsigned count, side, passed;
     uint8_t type[PIECES_MAX], color[PIECES_MAX], square[PIECES_MAX];
 };
 
@@ -105,12 +106,31 @@ static bool in_check(const struct position *p, unsigned side)
     return false;
 }
 
+/* The square that a pawn of that colour, which now stands on `at`, has passed by two steps, or 0 if
+ * no pawn could take it there. */
+static unsigned passed_at(const struct position *p, int at, unsigned color)
+{
+    for (unsigned i = 2; i < p->count; i++) {
+        if (p->color[i] != color && p->type[i] == PAWN && p->square[i] / 8 == at / 8 &&
+            abs(p->square[i] - at) == 1) {
+            return (unsigned)(color == WHITE ? at - 8 : at + 8);
+        }
+    }
+    return 0;
+}
+
 /* The position after a move; false: the mover's king is in check then. */
 static bool play(const struct position *p, struct move m, struct position *after)
 {
-    const int taken = piece_on(p, m.to);
+    const int from = p->square[m.piece], back = p->side == WHITE ? -8 : 8;
+    const bool is_pawn = p->type[m.piece] == PAWN;
+    int taken = piece_on(p, m.to);
+    if (is_pawn && taken < 0 && from % 8 != m.to % 8) {
+        taken = piece_on(p, m.to + back);
+    }
     *after = *p;
     after->square[m.piece] = m.to;
+    after->passed = is_pawn && m.to - from == -2 * back ? passed_at(p, m.to, p->side) : 0;
     if (m.promoted != PAWN) {
         after->type[m.piece] = m.promoted;
     }
@@ -167,8 +187,9 @@ static unsigned generate(const struct position *p, struct move *list)
         }
         for (int side = -1; side <= 1; side += 2) {
             const int on = piece_on(p, at + ahead + side);
-            if (at % 8 + side >= 0 && at % 8 + side <= 7 && on >= 0 && p->color[on] != p->side &&
-                p->type[on] != KING) {
+            const bool takes = on >= 0 && p->color[on] != p->side && p->type[on] != KING;
+            if (at % 8 + side >= 0 && at % 8 + side <= 7 &&
+                (takes || (p->passed != 0 && at + ahead + side == (int)p->passed))) {
                 count = add_pawn_move(list, count, i, at + ahead + side);
             }
         }

@@ -1,5 +1,5 @@
-"""The pages of docs/guides, word for word: what a page says is written into files and run. Used by test_guides.py and by
-deploy/compose-test.
+"""The pages of docs/guides and the README, word for word: what a page says is written into files and run. Used by
+test_guides.py and by deploy/compose-test.
 
 Of a page's blocks of code, by the words behind the three backquotes:
 
@@ -7,6 +7,7 @@ Of a page's blocks of code, by the words behind the three backquotes:
     text            follows a sh block: its lines are in what that block has printed, in this order; numbers may be
                     others, ... stands for anything, and so does white space
     text exact      the same, with the same numbers
+    console         a command behind "$ ", and as in text what it prints
     LANGUAGE NAME   is the file NAME
 """
 import contextlib
@@ -37,7 +38,12 @@ def check(condition, *what):
 def blocks(name):
     """[[words, content]] of a page."""
     with open(os.path.join(GUIDES, name), encoding="utf-8") as file:
-        return [(words.split(), content) for words, content in BLOCK.findall(file.read())]
+        for words, content in BLOCK.findall(file.read()):
+            if words == "console":
+                command, _, content = content.removeprefix("$ ").partition("\n")
+                yield ["sh"], command
+                words = "text"
+            yield words.split(), content
 
 
 def pattern(line, exact):
@@ -110,9 +116,9 @@ def end_session(number):
         time.sleep(0.02)
 
 
-def follow(name, replaced=(), patience=5 * PATIENCE, **variables):
+def follow(name, replaced=(), patience=5 * PATIENCE, links=(), last="", **variables):
     """Does what the page says, in a folder of its own, and compares what it shows. replaced: (words, other words) each;
-    variables: of the environment."""
+    links: (name, target) of what the page finds in the folder; last: a command for the end; variables: of the environment."""
     script, shown, files = [], [], {}
     for words, content in blocks(name):
         for old, new in replaced:
@@ -126,11 +132,13 @@ def follow(name, replaced=(), patience=5 * PATIENCE, **variables):
         elif len(words) == 2:
             files[words[1]] = content
     check(script, name, "has no commands")
-    files["script.sh"] = f"\necho; echo '{SEPARATOR}'\n".join(script)
+    files["script.sh"] = f"\necho; echo '{SEPARATOR}'\n".join([*script, last])
     with tempfile.TemporaryDirectory(prefix="abdada-guide-") as folder:
         for file_name, content in files.items():
             with open(os.path.join(folder, file_name), "w", encoding="utf-8") as file:
                 file.write(content)
+        for link, target in links:
+            os.symlink(target, os.path.join(folder, link))
         printed = run_script(folder, {**os.environ, "SOURCES": ROOT, **variables}, patience).split(SEPARATOR)
     for wanted, block in zip(shown, printed):
         if wanted:

@@ -49,6 +49,7 @@ class Site:
         self.folder, self.users = folder, {name: FIRST_UID + i for i, name in enumerate(users)}
         self.hosts = []
         self.key = self.make_key("login")
+        # The usual key exchange, safe from quantum computers, takes half of the CPU time of a test that logs in often.
         self.config = self.write("ssh_config", f"""
             Host *
                 User {users[0]}
@@ -56,6 +57,7 @@ class Site:
                 IdentitiesOnly yes
                 UserKnownHostsFile {folder}/known_hosts
                 GlobalKnownHostsFile /dev/null
+                KexAlgorithms curve25519-sha256
                 """)
 
     def path(self, name):
@@ -85,8 +87,8 @@ class Site:
 
 
 class SshHost(network.Host):
-    def __init__(self, site, home_bytes="256M", shell="/bin/sh", installed=None):
-        """installed: a folder that takes the place of /usr/local/bin."""
+    def __init__(self, site, home_bytes="256M", shell="/bin/sh", installed=None, sshd=""):
+        """installed: a folder that takes the place of /usr/local/bin. sshd: lines of its configuration."""
         super().__init__()
         self.site, name = site, f"host-{self.number}"
         self.init = subprocess.Popen(
@@ -112,7 +114,7 @@ class SshHost(network.Host):
             self.command("install", "-m", "600", "-o", user, site.key + ".pub", f"/home/{user}/.ssh/authorized_keys")
         self.key = site.make_key(f"hostkey.{name}")
         config = site.write(f"sshd.{name}", f"ListenAddress {self.address}\nHostKey {self.key}\nPidFile none\n"
-                            "UsePAM no\nPasswordAuthentication no\nPermitRootLogin no\nPrintMotd no\n")
+                            "UsePAM no\nPasswordAuthentication no\nPermitRootLogin no\nPrintMotd no\n" + sshd)
         self.sshd = subprocess.Popen([*self.enter(), SSHD, "-D", "-e", "-f", config], stdin=subprocess.DEVNULL,
                                      stderr=open(site.path(f"sshd.{name}.log"), "wb"), preexec_fn=self.settle)
         site.hosts.append(self)

@@ -3,7 +3,7 @@
 
     BIN=build/dev/bin MESSAGES=1000000 SEED=3 tests/system/test_bad_peers.py
 
-Whether the good one is served fast as well is measured, not tested: `make bench-badpeers`.
+Whether the good one is served fast as well is measured, not tested: `make bench-bad-peers`.
 """
 import json
 import os
@@ -13,9 +13,9 @@ import time
 
 import client
 import cluster
-from cluster import BIN, QUICK, ROOT, Shard, check, equal, main, wait_until
+from cluster import BIN, SHORT, ROOT, Shard, check, equal, main, wait_until
 
-MESSAGES = int(os.environ.get("MESSAGES", 10000 if QUICK else 60000))
+MESSAGES = int(os.environ.get("MESSAGES", 10000 if SHORT else 60000))
 SEED = int(os.environ.get("SEED", 1))
 PATIENCE_S = 900  # for a million messages with sanitizers
 

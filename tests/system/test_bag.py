@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 
-from bag_peer import Peer
+from bag_peer import Peer, Thief
 from cluster import SANITIZED, Cluster, Process, Shard, Worker, answers, at, check, equal, main, positions, run, scratch, wait_until
 from othello import Board, ending
 
@@ -116,7 +116,7 @@ def nobody_is_needed():
     shard.kill()
     front = start("--obf", file, *at(shard.address))
     equal(outcome(answers(front)), wanted, "no shard")
-    check(f"no shard is up ({shard.address}): searched alone" in front.err(), front.err())
+    check(f"no shard answered at {shard.address}; searched on this machine only" in front.err(), front.err())
     for threads in (1, 3):
         front = start("--obf", file, "--positions", "apart", "--threads", threads)
         equal(outcome(answers(front)), wanted, "threads alone")
@@ -238,7 +238,7 @@ def passes_and_finished_games_are_written():
     rows = answers(start("--obf", path("passes.obf"), "--obf-out", path("passes"), "--positions", "apart"))
     equal(len(rows), 3)
     found = lines("passes")
-    equal(found[0], f"{over}; % over: -16")
+    equal(found[0], f"{over}; -16;")
     equal(found[1], f"{board} O; PA:{rows[1]['score']:+d};")
     equal(found[2], f"{board} X; H8:+64;")
     equal(answers(start("--obf", path("passes.obf"), "--obf-out", path("passes"), "--resume")), [])
@@ -290,6 +290,25 @@ def who_says_what_cannot_be_is_given_nothing_more():
         shard.kill()
 
 
+def a_worker_takes_positions_from_the_front_end_alone():
+    file, _ = endings("stolen.obf", COUNT, *EMPTIES)
+    wanted = scores_of(file)
+    shard = Shard(heartbeat_ms=5000)
+    worker = Worker(shard.address, private=True)
+    thief = Thief(shard.address, f"{Board()} X")  # takes years
+    wait_until(lambda: shard.stats()["workers"] == 2, "the thief")
+
+    def has_tried():
+        equal(outcome(answers(start("--obf", file, *at(shard.address)))), wanted)
+        return thief.tries > 20
+
+    wait_until(has_tried, "letters of the thief")
+    equal(thief.robbed, 0)
+    thief.stop()
+    for process in (worker, shard):
+        process.kill()
+
+
 def an_interrupted_run_says_what_it_has():
     file, _ = endings("long.obf", COUNT, *EMPTIES)
     with open(file, "a", encoding="ascii") as more:
@@ -309,9 +328,9 @@ def an_interrupted_run_says_what_it_has():
 def wrong_use_is_said_in_a_line():
     file, _ = endings("use.obf", 2, 4, 4)
     for words, why in ((["--positions", "there"], "--positions is auto, together or apart, not 'there'"),
-                       (["--positions", "apart", "--all"], "--all is for positions that are searched together"),
-                       (["--positions", "apart", "--algorithm", "ybwc"], "its --algorithm is for positions"),
-                       (["--obf-out", path("x"), "--wld"], "--obf-out is of scores, which --wld does not find"),
+                       (["--positions", "apart", "--all"], "--positions apart and --all exclude each other"),
+                       (["--positions", "apart", "--algorithm", "ybwc"], "--positions apart and this --algorithm exclude each other"),
+                       (["--obf-out", path("x"), "--wld"], "--obf-out writes scores, which --wld does not find"),
                        (["--resume"], "--resume needs")):
         done = run("abdada", "solve", "--obf", file, *words)
         equal((done.status, len(done.lines["err"])), (2, 1), done.tail())
@@ -323,4 +342,5 @@ if __name__ == "__main__":
         a_killed_and_a_stopped_worker_cost_no_position, a_worker_that_comes_late_takes_its_part,
         a_shard_that_dies_costs_no_position, nobody_is_needed, small_endings_are_solved_by_all, chess_is_searched_as_by_one,
         scores_are_written_and_what_is_there_is_left_out, other_files_are_left_alone, passes_and_finished_games_are_written,
-        bad_lines_are_left_out, who_says_what_cannot_be_is_given_nothing_more, an_interrupted_run_says_what_it_has, wrong_use_is_said_in_a_line]))
+        bad_lines_are_left_out, who_says_what_cannot_be_is_given_nothing_more,
+        a_worker_takes_positions_from_the_front_end_alone, an_interrupted_run_says_what_it_has, wrong_use_is_said_in_a_line]))

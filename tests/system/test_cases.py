@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import PATIENCE, ROOT, check, equal, main, path_of
+from cluster import PATIENCE, ROOT, check, equal, main, needs, path_of
 from uci import Uci, legal_moves
 
 TABLES = os.environ.get("SYZYGY", os.path.join(ROOT, "tests/data/syzygy"))
@@ -105,6 +105,17 @@ def the_move_is_the_one_that_the_score_is_of():
     equal([row[4][0] for row in values(found) if row[:2] == (11, 1)][-1], "f6f8")
 
 
+def a_mate_comes_with_its_line():
+    """The table lacks it; the search for it goes on after the last iteration. Without it, the score is no mate."""
+    judge = Judge()
+    for fen, depth, kinds in (("8/8/8/3k4/8/8/3QK3/8 b - - 0 1", 15, ("mate",)),
+                              ("8/8/3k4/8/8/4KQ2/8/8 w - - 0 1", 12, ("cp", "mate"))):
+        last = values(said("setoption name Hash value 16", f"position fen {fen}", f"go depth {depth}"))[-1]
+        check(last[:2] == (depth, 1) and last[2] in kinds and (last[2] == "mate" or abs(last[3]) < 29000), fen, last)
+        judge.judge(fen, last)
+    judge.uci.quit()
+
+
 def lines_end_where_the_game_does():
     judge = Judge()
     for fen, depth, lines in (
@@ -120,6 +131,61 @@ def lines_end_where_the_game_does():
         for row in unlike.values():
             judge.judge(fen, row)
     judge.uci.quit()
+
+
+# Endings of which tables know the result for the side to move: by material won, lost, drawn. KBPK: of rook pawns.
+ENDINGS = (
+    (1,  # KBPK
+     "7k/8/2b5/6K1/8/7p/8/8 b, 8/8/P4B2/8/2K1k3/8/8/8 w, Bk6/8/P5K1/8/8/8/8/8 w, 8/P6k/2B5/8/8/8/8/7K w, "
+     "8/8/8/7p/8/Kbk5/8/8 b, 3K4/7P/8/8/8/5B2/k7/8 w, 8/P1K5/6B1/8/8/8/k7/8 w"),
+    (-1,  # KBPK
+     "8/2k5/5K2/6b1/7p/8/8/8 w, 1B6/8/8/6KP/8/8/8/3k4 b, 8/7k/5b2/8/8/p7/8/1K6 w"),
+    (0,  # KBPK
+     "8/5k2/7P/8/8/4K3/8/7B w, 8/8/7p/6K1/k7/8/8/7b w, 8/8/8/1k6/5B2/8/P7/4K3 w, 8/7k/8/4K3/p1b5/8/8/8 w, "
+     "8/6B1/1k6/8/8/P7/6K1/8 w, 8/8/K5k1/8/8/7P/2B5/8 b, 8/8/8/7p/3k4/4bK2/8/8 w, 3k4/8/8/8/7p/8/1b5K/8 w, "
+     "8/8/8/2K4p/8/8/1k5b/8 w, 8/8/8/8/2b4p/7K/8/1k6 b"),
+    (1,  # KPKP
+     "8/p2P4/8/1k6/8/1K6/8/8 w, 8/8/3P4/4K3/8/8/7p/1k6 b, 8/8/3k3P/8/6p1/8/2K5/8 w, 8/7P/8/4K3/8/6p1/7k/8 w, "
+     "k7/8/8/8/8/3P4/4Kp2/8 w, 7K/p7/k7/8/P7/8/8/8 b, 5k2/8/8/8/Kp6/8/3P4/8 w, 8/8/P7/1K3p2/8/6k1/8/8 w"),
+    (-1,  # KPKP
+     "8/8/8/8/8/2K5/p1P5/1k6 w"),
+    (0,  # KPKP
+     "8/8/8/1p1k4/P7/3K4/8/8 w, 8/2p5/8/1K6/7k/8/3P4/8 b, 1K6/3k4/8/8/8/5p2/6P1/8 w, "
+     "8/8/8/1p6/5P2/4k3/6K1/8 b, 8/8/8/2P5/6p1/8/3K3k/8 b, 8/6p1/3k4/8/8/6P1/5K2/8 b, "
+     "8/2k5/P7/8/8/1p6/8/1K6 w, 8/8/5K2/6P1/8/1p6/2k5/8 w, 8/8/8/4P3/6k1/2K5/3p4/8 w, 8/8/5K2/5P2/7p/8/8/k7 b"),
+    (1,  # KRKP
+     "8/5k2/7r/8/8/3K4/6P1/8 b, 8/1K6/8/8/8/8/2P5/r5k1 b, 8/8/5R2/pk6/8/1K6/8/8 w"),
+    (-1,  # KRKP
+     "5k2/7p/8/8/8/K5R1/8/8 b, 3K4/R7/8/8/1p6/5k2/8/8 b, 3R2k1/8/1K6/p7/8/8/8/8 b, 8/8/8/8/5K1p/R7/8/4k3 b, "
+     "8/8/1k6/3R4/p7/8/3K4/8 b, 8/k6p/8/R7/8/8/7K/8 b, 8/1K5p/8/k7/8/8/8/7R b"),
+    (0,  # KRKP
+     "8/R5K1/3k4/1p6/8/8/8/8 b, 4K3/1R6/3k4/8/8/3p4/8/8 b, R7/2K5/8/8/1pk5/8/8/8 b, 8/8/K7/2P5/8/8/5k2/1r6 b, "
+     "8/8/P7/K7/8/5r2/7k/8 w, 3R4/8/8/8/8/2p5/4k1K1/8 b, 8/8/8/8/8/3K1Rpk/8/8 b, 8/8/8/8/8/k7/1p5K/5R2 w, "
+     "3K4/8/4P3/8/3r4/4k3/8/8 w, 3r4/3P4/4K3/8/8/8/8/4k3 w"),
+    (1,  # KQKP
+     "8/3p3k/8/8/8/1K6/3Q4/8 w, 8/2k1K3/8/7P/5q2/8/8/8 b, 8/P7/8/8/8/q7/k3K3/8 b, 5k2/8/2q5/6K1/8/8/1P6/8 b"),
+    (-1,  # KQKP
+     "8/1k6/8/4K3/2q5/2P5/8/8 w, 1k6/8/8/p7/4Q3/8/6K1/8 b, 8/7k/3K3P/8/8/q7/8/8 w, 8/8/8/2q1K3/8/8/3P4/1k6 w, "
+     "8/3k4/8/1P6/8/K7/8/7q w, 8/8/8/1k6/2q5/5P2/8/7K w"),
+    (0,  # KQKP
+     "2k5/8/8/8/8/3p4/2QK4/8 b, 7K/7P/8/7q/8/1k6/8/8 w, 8/8/8/8/8/k1P5/6K1/7q w, 8/P7/6q1/3k4/7K/8/8/8 w, "
+     "8/2Q5/4k3/8/8/1K6/6p1/8 b, 8/6K1/7Q/8/8/8/7p/7k w, 1Q4K1/8/8/8/8/5p2/8/7k b, 8/8/4k3/Q6K/8/8/2p5/8 b, "
+     "6k1/8/1Q6/8/8/6K1/p7/8 b, 6k1/8/8/8/1K3Q2/8/3p4/8 b"),
+)
+
+
+def endings_are_won_lost_or_drawn():
+    uci = Uci("--private")
+    uci.say("setoption name Hash value 1")
+    for result, fens in ENDINGS:
+        for fen in fens.split(", "):
+            uci.say("ucinewgame", f"position fen {fen} - - 0 1", "go depth 10")
+            begin = uci.at
+            uci.expect("^bestmove")
+            _, _, kind, value, _ = values(uci.lines["out"][begin:uci.at])[-1]
+            drawn = kind == "cp" and abs(value) <= 50
+            check(drawn if result == 0 else not drawn and (value > 0) == (result > 0), fen, result, kind, value)
+    uci.quit()
 
 
 def long_games_are_remembered():
@@ -165,32 +231,72 @@ def a_stopped_search_ends_with_a_line():
     uci.quit()
 
 
-def endgame_tables_decide_the_root():
-    tables = f"setoption name SyzygyPath value {TABLES}"
-    first = said(tables, "isready")
-    if any("no libfathom" in line for line in first):
+SYZYGY = f"setoption name SyzygyPath value {TABLES}"
+
+
+def why_no_tables(*files):
+    """Why libfathom has not these tables, or None."""
+    if any("no libfathom" in line for line in said(SYZYGY, "isready")):
         return "no libfathom here"
+    missing = [name for name in files if not os.path.exists(os.path.join(TABLES, name))]
+    return f"no {', '.join(missing)} in {TABLES}: SYZYGY=FOLDER names larger tables" if missing else None
+
+
+def check_root(fen, bad, lines, value):
+    """The lines of a position that tables know are in order, and the first is not `bad`."""
+    found = said(SYZYGY, f"setoption name MultiPV value {min(lines, 256)}", f"position fen {fen}", "go depth 6")
+    rows = values(found)
+    last = [row for row in rows if row[0] == rows[-1][0]]
+    equal(len(last), min(lines, len(legal_moves(fen))), fen, found)
+    equal(best(found), [last[0][4][0]], fen)
+    check(best(found)[0] != bad, fen, best(found))
+    worth = [row[3] if row[2] == "cp" else 100000 - row[3] if row[3] > 0 else -100000 - row[3] for row in last]
+    equal(worth, sorted(worth, reverse=True), fen)
+    equal((worth[0] > 0) - (worth[0] < 0), value, fen, worth)
+    check(worth[0] == 0 or abs(worth[0]) > 20000, fen, worth)
+
+
+@needs(lambda: why_no_tables("KNPvK.rtbw", "KBNvK.rtbw", "KBNvK.rtbz"))
+def larger_endgame_tables_decide_the_root():
+    """In KBNvK, too, a distance is rounded; the rows of KRvKN below test that with the tables that are here."""
+    check_root("7k/3K4/7P/8/8/1N6/8/8 w - - 0 1", "d7e6", 3, 1)
+    for fen, value, right in (
+            ("8/8/6k1/3B4/3K4/4N3/8/8 w - - 54 106", 0, "d4e5"), ("8/8/6k1/3B4/3K4/4N3/8/8 w - - 52 106", 1, "d4e5"),
+            ("8/8/6k1/3BK3/8/4N3/8/8 b - - 55 106", 0, "g6g7 g6h7")):
+        found = said(SYZYGY, f"position fen {fen}", "go depth 9")
+        score = values(found)[-1][3]
+        check((score > 0) - (score < 0) == value and best(found)[0] in right.split(), fen, found)
+
+
+@needs(why_no_tables)
+def endgame_tables_decide_the_root():
+    first = said(SYZYGY, "isready")
     check(re.search("Syzygy tables of up to [4-7] pieces", first[0]), first)
     for fen, bad, lines, value in (
             ("7q/K1k5/8/1Q6/8/8/8/8 b - - 0 1", "h8d4", 3, 1), ("7q/K1k5/8/1Q6/8/8/8/8 b - - 0 1", "h8d4", 1, 1),
-            ("7k/3K4/7P/8/8/1N6/8/8 w - - 0 1", "d7e6", 3, 1), ("8/4R3/8/8/2K5/k7/5b2/8 b - - 40 1", "f2b6", 2, 0),
+            ("8/4R3/8/8/2K5/k7/5b2/8 b - - 40 1", "f2b6", 2, 0),
             ("4n3/8/3k4/8/8/R7/K7/8 w - - 0 1", "", 1, 0), ("4n3/8/3k4/8/8/R7/K7/8 w - - 0 1", "", 4, 0),
             ("8/8/8/8/8/1k6/1p6/1K6 b - - 0 1", "", 3, 1), ("8/8/8/8/4k3/8/4p3/4K3 w - - 0 1", "", 3, 0),
             ("8/8/4k3/8/4K3/8/4P3/8 w - - 0 1", "", 5, 1), ("8/8/8/4k3/8/4K3/4P3/8 b - - 0 1", "", 4, -1),
             ("8/8/8/8/3k4/8/R7/1K6 w - - 99 80", "", 3, 0), ("3k4/8/3K4/8/8/8/8/7R w - - 0 1", "", 300, 1)):
-        if fen.startswith("7k/3K4") and not os.path.exists(os.path.join(TABLES, "KNPvK.rtbw")):
-            continue  # one of the larger tables
-        found = said(tables, f"setoption name MultiPV value {min(lines, 256)}", f"position fen {fen}", "go depth 6")
-        rows = values(found)
-        last = [row for row in rows if row[0] == rows[-1][0]]
-        equal(len(last), min(lines, len(legal_moves(fen))), fen, found)
-        equal(best(found), [last[0][4][0]], fen)
-        check(best(found)[0] != bad, fen, best(found))
-        worth = [row[3] if row[2] == "cp" else 100000 - row[3] if row[3] > 0 else -100000 - row[3] for row in last]
-        equal(worth, sorted(worth, reverse=True), fen)
-        equal((worth[0] > 0) - (worth[0] < 0), value, fen, worth)
-        check(worth[0] == 0 or abs(worth[0]) > 20000, fen, worth)
-    named = said(tables, "position fen 7q/K1k5/8/1Q6/8/8/8/8 b - - 0 1", "go depth 3 searchmoves h8d4")
+        check_root(fen, bad, lines, value)
+    # KRvKN has distances that are a ply too short; mate, or the knight's capture, comes on the hundredth ply or after it.
+    for fen, moves, value, right in (
+            ("8/8/3K4/8/1k5n/8/R7/8 w - - 62 80", "", 1, ""), ("8/8/3K4/8/1k5n/8/R7/8 w - - 64 80", "", 0, ""),
+            ("8/7R/8/8/2n5/8/4K3/1k6 w - - 66 80", "", 1, ""), ("8/7R/8/8/2n5/8/4K3/1k6 w - - 68 80", "", 0, ""),
+            ("1k6/8/8/5Rn1/3K4/8/8/8 b - - 67 80", "", -1, ""), ("1k6/8/8/5Rn1/3K4/8/8/8 b - - 69 80", "", 0, "g5e6"),
+            ("8/8/7k/5K2/8/8/R3n3/8 b - - 61 80", "", 0, "e2g3"), ("8/8/7k/5K2/8/8/R3n3/8 b - - 90 80", "", 0, "e2g3 e2d4 e2c3 e2c1"),
+            ("4n3/8/4R3/8/8/8/8/K1k5 w - - 99 80", "", 1, "e6e8"), ("k7/8/1K6/8/8/8/8/7R w - - 99 80", "", 1, "h1h8"),
+            # The quickest win would bring a position for the third time.
+            ("8/8/8/8/8/1k6/8/K6R w - - 0 1", "h1h8 b3c3 h8h1 c3b3 h1h8 b3c3 h8h1 c3b3", 1, "")):
+        for lines in (1, 4):
+            found = said(SYZYGY, f"setoption name MultiPV value {lines}", f"position fen {fen} moves {moves}", "go depth 4")
+            _, _, kind, score, line = [row for row in values(found) if row[1] == 1][-1]
+            equal(((score > 0) - (score < 0), [line[0]]), (value, best(found)), fen, lines, found)
+            check(kind == "mate" or score == 0 or abs(score) > 20000, fen, found)
+            check(not right or line[0] in right.split(), fen, lines, found)
+            check(not moves or line[0] != "h1h8", fen, found)
+    named = said(SYZYGY, "position fen 7q/K1k5/8/1Q6/8/8/8/8 b - - 0 1", "go depth 3 searchmoves h8d4")
     equal((best(named), values(named)[-1][3]), (["h8d4"], 0))
 
 
@@ -237,7 +343,18 @@ def positions_are_read_or_refused():
                        ("1Q2Q3/2Q2K1k/Q4Q2/3Q4/Q5Q1/Q5Q1/1Q6/2Q1QQQ1 w - - 0 1", "")):
         found = said(f"position fen {fen}{moves}", "go depth 3")
         check(not errors(found) and best(found)[0] in legal_moves(fen), fen, found)
-    for fen in ("2rqk1nb/1p3p2/p1B1p1p1/3p4/3P4/2N1BP2/PPPQ1P2/R3K3 b Qk - 0 14", "8/8/8/8/8/8/8/8 w - - 0 1",
+    for fen, left_out, kept in (
+            ("2rqk1nb/1p3p2/p1B1p1p1/3p4/3P4/2N1BP2/PPPQ1P2/R3K3 b Qk - 0 14", "castling right 'k'", " b Q - 0 14"),
+            ("r3k2r/8/8/8/8/8/4K3/R6R w KQkq - 0 1", "castling right 'Q'", " w kq - 0 1"),
+            ("1r2k1r1/8/8/8/8/8/8/1R2K1R1 w GBgbA - 0 1", "castling right 'A'", " w GBgb - 0 1"),
+            ("4k3/8/8/8/4P3/8/8/4K3 w - e3 0 1", "en-passant square e3", " w - - 0 1"), ("4k3/8/8/8/8/8/8/4K2R w K", "", " w K - 0 1")):
+        found = said(f"position fen {fen}", "d", "go depth 2")
+        lines = [line for line in found if "left out" in line]
+        equal(len(lines), bool(left_out), found)
+        check(all(left_out in line for line in lines) and not errors(found), found)
+        check(any(line.startswith("fen ") and line.endswith(kept) for line in found), found)
+        check(best(found)[0] in legal_moves(fen), fen, found)
+    for fen in ("8/8/8/8/8/8/8/8 w - - 0 1",
                 "4k3/8/8/8/8/PPPPPPPP/PPPPPPPP/4K3 w - - 0 1"):
         found = said("position startpos", f"position fen {fen}", "go depth 3")
         check(len(errors(found)) == 2 and best(found) == ["(none)"], fen, found)
@@ -251,7 +368,7 @@ def positions_are_read_or_refused():
     for text, wrong in (("startpos e2e4", "'moves', not 'e2e4'"), ("startpos movese2e4", "'moves', not 'movese2e4'"),
                         ("startpos fen moves", "'moves', not 'fen'"), ("startposx", "position startpos|fen"),
                         (f"fen {start} e2e4", "more than 6"), ("moves e2e4", "position startpos|fen"),
-                        (f"fen{start}", "position startpos|fen"), ("fen moves e2e4", "4 to 6 fields")):
+                        (f"fen{start}", "position startpos|fen"), ("fen moves e2e4", "3 to 6 fields")):
         found = said("position startpos", f"position {text}", "go depth 1")
         check(len(errors(found)) == 2 and wrong in errors(found)[0] and best(found) == ["(none)"], text, found)
     check("fen 5kbq/3Q2n1/6p1/r3PpKn/2n5/8/8/q7 w - - 7 4" in said("position fen 5kbq/3Q2n1/6p1/r3PpKn/2n5/8/8/q7 w - f6 7 4", "d"))
@@ -303,15 +420,18 @@ def positions_of_a_file_are_read_as_others_write_them():
             ("am Kd2 Kxd1;", None), ("am Ra8 Kxd1;", False), ("bm Ra8; am Kxd1;", None), ("bm Kd2; am Kxd1;", False),
             ("bm Ra1-a8;", True), ("bm Qa1-a8;", None), ("bm Pa1-a8;", None), ("bm Ka1a8;", None), ("bm Ra1xa8;", None),
             ("bm a1:a8;", None), ("am Qa1-a8;", None), ("bm Ke1-c1;", False), ("bm Ke1-d2;", False), ("bm Re1-d2;", None),
+            ("\x1a", None), ("bm Ra8;\n\x1a", True),
             ("- - bm Ra8;", True), ("- bm Ra8;", True), ("0 - bm Ra8;", True), ("0 1 bm Ra8;", True)):
         equal(analysed(f"{ROOK} {operations}\n")[0].get("solved"), is_solved, operations)
     equal(analysed(f"{ROOK} 0 1 - bm Ra8;\n"), [])
-    for moves in ("e5xd6", "e5:d6", "Pe5xd6", "Pe5-d6", "e5-d6", "exd6", "1.e5d6"):  # en passant
+    for moves in ("exd6ep", "exd6 e.p.", "exd6 e.p. Kb1", "exd6e.p.", "e5xd6", "e5:d6", "Pe5xd6", "Pe5-d6", "e5-d6", "exd6", "1.e5d6"):  # en passant
         check("solved" in analysed(f"k7/8/8/3pP3/8/8/8/K7 w - d6 bm {moves};\n")[0], moves)
-    for moves in ("a7xb8=Q", "Pa7xb8=Q", "a7-a8=Q", "a7a8q"):
+    for moves in ("axb8/Q", "a8/Q", "a7-a8/q", "a7xb8=Q", "Pa7xb8=Q", "a7-a8=Q", "a7a8q"):
         check("solved" in analysed(f"1n6/P6k/8/8/8/8/8/K7 w - - bm {moves};\n")[0], moves)
+    equal([each.get("solved") for each in analysed("6k1/5ppp/8/8/8/8/8/R3K3 w Q bm Ra8;\n6k1/5ppp/8/8/8/8/8/R3K3 w Q\n")], [True, None])
     for position, score in (("8/8/4k3/8/8/4K3/4R3/8 w - - hmvc 99; fmvn 80; id \"r\";\n", 0),
-                            ("8/8/4k3/8/8/4K3/4R3/8 w - - 99 80 id \"r\";\n", 0)):
+                            ("8/8/4k3/8/8/4K3/4R3/8 w - hmvc 99; fmvn 80;\n", 0),
+            ("8/8/4k3/8/8/4K3/4R3/8 w - - 99 80 id \"r\";\n", 0)):
         equal(analysed(position, 8)[0]["score"], score, position)
     check(analysed("8/8/4k3/8/8/4K3/4R3/8 w - - hmvc 0; fmvn 80;\n", 8)[0]["score"] > 300)
     for name, wanted in ((b"M\xfcller", "M\u00fcller"), ("M\u00fcller \u265a".encode(), "M\u00fcller \u265a"),
@@ -357,12 +477,15 @@ def othello_protocols_answer():
 
 if __name__ == "__main__":
     sys.exit(main([the_move_is_the_one_that_the_score_is_of,
+        a_mate_comes_with_its_line,
         lines_end_where_the_game_does,
+        endings_are_won_lost_or_drawn,
         long_games_are_remembered,
         a_line_of_any_length_is_read_or_refused,
         a_root_without_moves_has_its_score,
         a_stopped_search_ends_with_a_line,
         endgame_tables_decide_the_root,
+        larger_endgame_tables_decide_the_root,
         options_are_read_however_they_are_written,
         commands_are_read_however_they_are_written,
         positions_are_read_or_refused,

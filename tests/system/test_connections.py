@@ -26,7 +26,7 @@ reason = network.why_not()  # before anything else: it moves this process into a
 
 import client  # noqa: E402
 import zmtp  # noqa: E402
-from cluster import (QUICK, ROOT, Failure, Process, Shard, check, equal, free_port, main,  # noqa: E402
+from cluster import (SHORT, ROOT, Failure, Process, Shard, check, equal, free_port, main,  # noqa: E402
                      promised, run, wait_until)
 from test_keys import environment, ring  # noqa: E402
 
@@ -134,7 +134,7 @@ def cost_of_messages(connections, messages):
 @needs_users
 def test_many_connections_with_unread_bytes_are_all_served():
     """What a message costs does not go by how many other connections wait."""
-    messages = 6000 if QUICK else 30000
+    messages = 6000 if SHORT else 30000
     few, many = cost_of_messages(30, messages), cost_of_messages(1500, messages)
     check(many <= 5 * few + 50, "ticks for the same messages over many connections:", many, "over few:", few)
 
@@ -155,7 +155,7 @@ def test_peers_that_only_ping_lose_session_and_connection():
         except (OSError, EOFError, client.Refused):
             return None
     with closing(held), repeating(ping):
-        for _ in range(16 if QUICK else 96):  # the shard has room for 74 connections
+        for _ in range(16 if SHORT else 96):  # the shard has room for 74 connections
             wait_until(entered, f"a session, after {welcomed} that only pinged")
             welcomed += 1
         wait_until(lambda: open_files(shard) <= quiet + 1, "connections that only ping are closed")
@@ -190,7 +190,7 @@ def flooded(keys):
         for process in floods:
             process.wait_line("flood")
         watch.hello()
-        for _ in range(1 if QUICK else 3):
+        for _ in range(1 if SHORT else 3):
             def entered():
                 watch.hello()  # a session that expired meanwhile, too
                 return run("ttserver", "--check", shard.address, *options).status == 0
@@ -269,7 +269,7 @@ def test_few_files_are_enough_for_newcomers_and_new_keys():
             os.link(os.path.join(hers, "anna.public"), os.path.join(keys, "allowed/anna.public"))
             os.unlink(os.path.join(keys, "allowed/worker.public"))
             shard.send_signal(signal.SIGHUP)
-            wait_until(lambda: log_has(shard, "SIGHUP: 4 users are let in"), "the keys are read again")
+            wait_until(lambda: log_has(shard, "SIGHUP: 4 users may connect"), "the keys are read again")
             peers += [pending() for _ in range(100)]
             wait_until(lambda: run("ttserver", "--check", address, "--keys", keys).status == 0, "a new client gets in")
         equal(shard.end(), 0, shard.tail())
@@ -371,6 +371,26 @@ def test_a_front_end_that_calls_many_workers_delays_nobody():
         for peer in front, good:
             peer.close()
     equal(shard.end(), 0, shard.tail())
+
+
+def test_a_client_that_gets_its_own_hello_connects_again():
+    """TCP may connect a client to itself where its shard is down: here each connection sends back what it gets."""
+    mirror = zmq.Context.instance().socket(zmq.ROUTER)
+    try:
+        port = mirror.bind_to_random_port("tcp://127.0.0.1")
+        worker = Process("ttworker", "--servers", f"127.0.0.1:{port}", "--threads", "1", "--private", "--hash", "8")
+        connections = set()
+
+        def mirrored():
+            while mirror.poll(0):
+                parts = mirror.recv_multipart()
+                connections.add(parts[0])
+                mirror.send_multipart(parts)
+            return len(connections) >= 4
+        wait_until(mirrored, "a fourth connection")
+        equal(worker.end(), 0, worker.tail())
+    finally:
+        mirror.close(0)
 
 
 if __name__ == "__main__":

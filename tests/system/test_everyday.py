@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""What everybody meets every day: options from files, helpful words, SIGHUP, who is alive. TAP.
+"""What everybody meets every day: options from files, helpful words, SIGHUP, who is alive, process 1 of a container. TAP.
 
     BIN=build/dev/bin tests/system/test_everyday.py
 """
+import contextlib
+import glob
 import json
 import os
 import re
@@ -11,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import ROOT, Cluster, Process, Shard, Worker, check, equal, main, path_of, run, start, top, wait_until
+from cluster import (BIN, PATIENCE, ROOT, Cluster, Process, Shard, Worker, check, equal, main, needs, path_of, run, scratch, start,
+                     top, wait_until)
 
 POSITION = "r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 0 8"
 
@@ -93,9 +96,9 @@ def blanks_around_addresses_are_passed_over():
 
 
 def files_may_be_written_freely():
-    """Comments, blanks, long lines; and the example of docs/operations.md as it is printed there."""
+    """Comments, blanks, long lines; and the example of docs/reference/common.md as it is printed there."""
     many = ",".join(f"127.0.0.1:{port}" for port in range(1, 65))
-    with open(os.path.join(ROOT, "docs/operations.md"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "docs/reference/common.md"), encoding="utf-8") as file:
         example = re.search(r"```\n(servers = .*?)```", file.read(), re.S)[1]
     for text, shards in ((f"servers={many}\n[analyse]\n  json = yes\n\tdepth=1\n", 64),
                          ("; none\n\n#none\n[ analyse ]\njson = yes # here\ndepth = 1\nservers = 127.0.0.1:1\n", 1),
@@ -124,10 +127,10 @@ def a_wrong_file_is_one_line():
     for text, pattern in (("[analyze]\ndepth = 2\n", r"config.ini:1: no program has the section \[analyze\]"),
                           ("[analyse]\ndepht = 2\n", "config.ini:2: .*no option 'depht'"),
                           ("\n[analyse]\ndepth = x\n", "config.ini:3: --depth 'x': not a whole number"),
-                          ("[analyse]\njson = maybe\n", "json is yes or no"),
+                          ("[analyse]\njson = maybe\n", "--json 'maybe': not yes or no"),
                           ("depth = 2\n", "'depth' belongs below a section"),
                           ("servers\n", "neither"),
-                          ("\nservers = a\n", "config.ini:2: --servers 'a': not HOST:PORT"),
+                          ("\nservers = a\n", "config.ini:2: --servers 'a': missing port"),
                           ("servers = a:1,a:1\n", "config.ini:1: .*the same shard is named twice")):
         with config(text) as home, Environment(XDG_CONFIG_HOME=home, ABDADA_SERVERS=None):
             refused(2, pattern, "abdada", "analyse", "--depth", 1)
@@ -168,7 +171,13 @@ def words_help():
     for bytes_ in ("0", "9" * 20):
         refused(2, f"--memory '{bytes_}': .*(?<!M.)$", "ttserver", "--memory", bytes_)
     refused(2, "the same shard is named twice", "abdada", "top", "--servers", "a:1,b:1,A:1")
-    refused(2, "unknown command 'nosuch'", "abdada", "help", "nosuch")
+    refused(2, r"unknown command 'nosuch' \(see --help\)", "abdada", "help", "nosuch")
+    refused(2, "unknown command 'analyze'; did you mean analyse", "abdada", "analyze")
+    refused(2, "unknown option '--deph=8'; did you mean --depth", "abdada", "analyse", "--deph=8")
+    refused(2, "unknown option .--tiem.; did you mean --time", "abdada", "analyse", "--tiem", "8")
+    refused(2, r"unknown option '--nonsense' \(see --help\)", "abdada", "analyse", "--nonsense")
+    refused(2, "'127.0.0.1': missing port: write 127.0.0.1:7400", "abdada", "top", "--servers", "127.0.0.1")
+    refused(2, "--threads '-1': not in 1 to 256", "ttworker", "--threads", "-1")
     equal(run("abdada", "help", "analyse").out(), run("abdada", "analyse", "--help").out())
     equal(run("abdada", "help").out(), run("abdada", "--help").out())
     versions = {run(name, "--version").out().split()[1] for name in ("ttserver", "ttworker", "abdada")}
@@ -183,7 +192,7 @@ def words_help():
     builds = [run(*words, "--version").lines["out"][1:] for words in (("ttserver",), ("ttworker",), ("abdada",), ("abdada", "sim"))]
     check(all(build == builds[0] for build in builds), builds)
     check(re.fullmatch(r"commit ([0-9a-f]{12,}(-modified)?|unknown)\nbuilt (release|dev|tsan) for \S+ by .+\n"
-                       r"with keys (redis )?zstd", "\n".join(builds[0])), builds[0])
+                       r"with keys( redis)?", "\n".join(builds[0])), builds[0])
 
 
 def help_keeps_its_columns():
@@ -194,6 +203,28 @@ def help_keeps_its_columns():
         for line in run(*words, "--help").lines["out"]:
             option = re.match(r"  (-.|  )[, ] --\S+( \S+)?", line)
             check(option is None or option.end() == len(line) or line[option.end():].startswith("  "), words, line)
+
+
+def every_help_ends_with_examples():
+    """Two whole commands of the program, with its own options, each read without a word by the program."""
+    commands = re.findall(r"^  (\w+) ", run("abdada", "--help").out(), re.M)
+    for words in [("abdada",), ("ttserver",), ("ttworker",), ("abdada", "cluster", "up")] + [("abdada", name) for name in commands]:
+        said = run(*words, "--help").out().split("\nExamples:\n")
+        equal(len(said), 2, words)
+        examples = said[1].splitlines()
+        equal(len(examples), 2, words)
+        for line in examples:
+            check(line.startswith("  $ " + " ".join(words)), words, line)
+            equal(run(*line.split()[1:], "--help").status, 0, line)  # what is wrong with an option comes before help
+
+
+def a_position_needs_no_quotes():
+    fen = "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"
+    for words in (("analyse", "--depth", 1, "--private"), ("perft", "--depth", 2), ("sim", "--depth", 2, "--workers", 1)):
+        whole, cut = (json.loads(run("abdada", *words, "--json", *position).lines["out"][0]) for position in ([fen], fen.split()))
+        equal(cut["nodes"], whole["nodes"], words)
+        equal(cut.get("position"), whole.get("position"), words)
+    refused(2, "a position has 3 to 6 fields, not more than 6|unexpected argument", "abdada", "perft", "--depth", 1, *fen.split(), "9")
 
 
 def a_search_too_small_is_said():
@@ -228,6 +259,9 @@ def a_line_that_is_no_position_is_left_out():
     for words in ("standard input:1: ", "standard input:2: ", "standard input:4: white has 0 kings",
                   "3 lines of standard input left out"):
         check(words in said, words, said)
+    status, found, said = piped("8/8 w - -\n" * 23, "analyse", "--epd", "-", "--depth", 2)
+    equal((status, found, len(said.splitlines())), (1, [], 21), said)
+    check("standard input: and 3 more" in said, said)
     board = "OOOXXXXOOOOOOOOOOOOOOXOXOOOOXOXXOOOOXX-XOOOOOXX-OOXXXOXXOOOOOOOO"
     status, found, said = piped(f"nonsense\n{board} X; PA:-48;\n{board} X; D9:+2;\n", "solve", "--obf", "-")
     equal((status, [(each["score"], each["solved"]) for each in found]), (1, [(-48, True)]), said)
@@ -249,7 +283,7 @@ def an_expected_move_that_is_none_is_left_out():
 def an_unknown_host_is_said():
     shard = Shard()
     worker = Process("ttworker", "--servers", f"nosuch.invalid:7400,{shard.address}")
-    worker.wait_line("shard nosuch.invalid:7400: this host is not known here", "err")
+    worker.wait_line("shard nosuch.invalid:7400 is down: unknown host", "err")
     worker.wait_line("^ready")
     equal(worker.end(), 0, worker.tail())
 
@@ -265,7 +299,7 @@ def sighup_opens_the_log_anew():
         shard = Shard(0, "--log", log)
         worker = Process("ttworker", "--servers", shard.address, "--log", os.path.join(directory, "worker"), "--name", "w")
         worker.wait_line("^ready")
-        wait_until(lambda: has(log, "1 worker came (w); 1 now"), "the worker in the log")
+        wait_until(lambda: has(log, "1 worker joined (w); 1 now"), "the worker in the log")
         for process, name in ((shard, "log"), (worker, "worker")):
             path = os.path.join(directory, name)
             os.rename(path, path + ".1")
@@ -273,7 +307,7 @@ def sighup_opens_the_log_anew():
             wait_until(lambda path=path: os.path.exists(path), "a new log")
         wait_until(lambda: has(log, "SIGHUP: there are no keys"), "its word")
         equal(worker.end(), 0)
-        wait_until(lambda: has(log, "1 worker went (w); 0 now"), "its end")
+        wait_until(lambda: has(log, "1 worker left (w); 0 now"), "its end")
         equal(shard.end(), 0)
         check("came" not in shard.err() and "up" not in worker.err(), shard.err(), worker.err())
         refused(1, "nosuch.invalid", "ttserver", "--log", log, "--listen", "nosuch.invalid:1")  # on the terminal
@@ -288,7 +322,7 @@ def a_terminal_that_closes_ends_commands_with_goodbye_and_no_service():
     worker.wait_line("^ready")
     front = Process("abdada", "analyse", "--servers", shard.address, "--depth", 90, POSITION)
     front.wait_line("depth", "err")
-    shard.wait_line("1 worker came", "err")
+    shard.wait_line("1 worker joined", "err")
     worker.send_signal(signal.SIGHUP)
     for _ in range(2):  # from the system, and from the shell
         front.send_signal(signal.SIGHUP)
@@ -312,14 +346,139 @@ def a_terminal_that_closes_ends_commands_with_goodbye_and_no_service():
     equal(shard.end(), 0)
 
 
+# ---- process 1 of a container: for it signals have no default actions, and it adopts orphans ----
+
+UNSHARE = ("/usr/bin/unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--kill-child", "--fork", "--pid",
+           "--mount-proc")
+
+
+def why_no_process_1():
+    done = subprocess.run([*UNSHARE, "--net", "true"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return f"no namespaces of processes here: {done.stderr.strip()}" if done.returncode else None
+
+
+def processes_below(number):
+    """{number: name} of its children."""
+    found = {}
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                before, _, after = file.read().rpartition(")")
+        except OSError:  # it is gone
+            continue
+        if int(after.split()[1]) == number:
+            found[int(before.split()[0])] = before.split("(", 1)[1]
+    return found
+
+
+class Process1(Process):
+    def __init__(self, program, *arguments):
+        super().__init__(UNSHARE[0], *UNSHARE[1:], path_of(program), *arguments)
+        self.number = min(wait_until(lambda: processes_below(self.popen.pid), "process 1"))
+
+    def end_by(self, number):
+        """Sent until it ends: before its handlers are there a signal has no effect."""
+        def ended():
+            if self.running():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.number, number)
+            return not self.running()
+        wait_until(ended, f"process 1 to end by signal {number}")
+        return self.wait()
+
+
+@needs(why_no_process_1)
+def signals_end_process_1():
+    shard = Shard()
+    folder = scratch("process-1")
+    never = os.path.join(folder, "never")  # opening it takes for ever
+    os.mkfifo(never)
+    last = ("--servers", shard.address)
+    graceful = [("ttserver", "--listen", "127.0.0.1:0", "--memory", "8M"), ("ttworker", "--private", "--hash", 8, *last),
+                *(("abdada", *words) for words in (
+                    ("analyse", "--depth", 90, "--hash", 8), ("uci",), ("nboard",), ("gtp",), ("tt", *last),
+                    ("top", "--web", 0, *last), ("ttbench", "--seconds", 3600, *last)))]
+    at_once = [("abdada", *words) for words in (
+        ("bench",), ("perft", "--depth", 9), ("sim", "--depth", 14), ("check", never), ("cluster", "-f", never, "status"))]
+    begun = [(Process1(*words), words, number) for words, number in
+             [(words, signal.SIGTERM) for words in graceful + at_once] +
+             [(at_once[0], signal.SIGINT), (at_once[0], signal.SIGHUP), (at_once[1], signal.SIGINT), (at_once[2], signal.SIGQUIT)]]
+    for process, words, number in begun:
+        status = process.end_by(number)
+        wanted = {0, 128 + number} if words in graceful else {128 + number}
+        check(status in wanted, words, number, status, process.tail())
+    equal(shard.end(), 0)
+
+
+@needs(why_no_process_1)
+def process_1_ends_when_its_reader_has_gone():
+    for words in ("analyse", "--depth", "1"), ("perft", "--depth", "1"), ("sim", "--depth", "2"), ("--help",):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([*UNSHARE, path_of("abdada"), *words], stdin=subprocess.DEVNULL, stdout=writer,
+                              stderr=subprocess.DEVNULL, timeout=PATIENCE)
+        os.close(writer)
+        equal(done.returncode, 128 + signal.SIGPIPE, words)
+
+
+@needs(why_no_process_1)
+def process_1_reaps_orphans():
+    shard = Shard()
+    for words in (("ttserver", "--listen", "127.0.0.1:0", "--memory", "8M"),
+                  ("ttworker", "--private", "--hash", 8, "--servers", shard.address)):
+        process = Process1(*words)
+        process.wait_line("^ready")
+        # The middle one ends at once, and leaves one that it has reaped no more.
+        orphan = run("/usr/bin/nsenter", "--target", process.number, "--pid", "--mount", *([] if os.geteuid() == 0 else ["--user"]),
+                     "sh", "-c", "sleep 1000 >/dev/null 2>&1 & readlink /proc/self >/dev/null")
+        equal(orphan.status, 0, orphan.tail())
+        adopted = wait_until(lambda: processes_below(process.number), "an orphan")
+        equal(list(adopted.values()), ["sleep"])
+        os.kill(min(adopted), signal.SIGKILL)
+        wait_until(lambda: not processes_below(process.number), "the orphan to be reaped")
+        process.end_by(signal.SIGTERM)
+    equal(shard.end(), 0)
+
+
+def the_project_of_compose_has_a_name_of_its_own():
+    """Not that of its folder, which is another project's, too. docker-compose 1 reads the name from this file alone."""
+    with open(os.path.join(ROOT, "deploy/.env"), encoding="utf-8") as file:
+        check("COMPOSE_PROJECT_NAME=abdada\n" in file, "no name of a project")
+    with open(os.path.join(ROOT, "docs/guides/containers.md"), encoding="utf-8") as file:
+        check(not re.search(r"docker compose .*(-p|--project-name|--env-file|--project-directory)\b", file.read()), "another name")
+
+
+@needs(why_no_process_1)
+def the_health_check_finds_the_shard_behind_an_init():
+    script = f"""PATH={BIN}:$PATH:/usr/sbin:/sbin; ip link set lo up
+        health() {{ {ROOT}/deploy/health; }}
+        health || exit 9  # a worker's container: nobody to ask
+        ttserver --listen 127.0.0.1:7400 --memory 8M & shard=$!
+        until [ "$(cat /proc/$shard/comm)" = ttserver ] && health; do :; done
+        kill -STOP $shard
+        ! health || exit 8
+        mount --bind "$another" /proc/$shard/cgroup
+        health || exit 7  # it is another container's
+        umount /proc/$shard/cgroup
+        ! health || exit 6
+        kill -CONT $shard
+        until health; do :; done
+        kill $shard; wait $shard"""
+    with tempfile.NamedTemporaryFile("w") as another:
+        another.write("0::/../another\n")
+        another.flush()
+        done = run(UNSHARE[0], *UNSHARE[1:], "--net", "sh", "-c", f"another={another.name}; {script}")
+    equal(done.status, 0, done.tail())
+
+
 def a_worker_says_when_shards_come_and_go():
     shards = [Shard(), Shard()]
     worker = Process("ttworker", "--servers", ",".join(s.address for s in shards), "--threads", 3)
     worker.wait_line("3 threads, 2 of 2 shards up", "err")
     shards[1].kill()
-    _, at = worker.wait_line(f"lost: {shards[1].address}; 1 of 2 shards up", "err")
+    _, at = worker.wait_line(f"lost {shards[1].address}; 1 of 2 shards up", "err")
     again = Shard(shards[1].port)
-    worker.wait_line(f"back: {again.address}; 2 of 2 shards up", "err", at)
+    worker.wait_line(f"connected to {again.address}; 2 of 2 shards up", "err", at)
     equal(worker.end(), 0)
     equal(sum("shards up" in line for line in worker.lines["err"]), 3, worker.err())  # one thread speaks for all
 
@@ -370,7 +529,7 @@ if __name__ == "__main__":
         a_wrong_file_is_one_line,
         a_usual_file_that_another_user_has_is_none,
         words_help,
-        help_keeps_its_columns,
+        help_keeps_its_columns, every_help_ends_with_examples, a_position_needs_no_quotes,
         a_search_too_small_is_said,
         positions_come_from_standard_input,
         a_line_that_is_no_position_is_left_out,
@@ -378,6 +537,10 @@ if __name__ == "__main__":
         an_unknown_host_is_said,
         sighup_opens_the_log_anew,
         a_terminal_that_closes_ends_commands_with_goodbye_and_no_service,
+        signals_end_process_1,
+        process_1_ends_when_its_reader_has_gone,
+        process_1_reaps_orphans,
+        the_project_of_compose_has_a_name_of_its_own, the_health_check_finds_the_shard_behind_an_init,
         a_worker_says_when_shards_come_and_go,
         who_died_is_counted_no_more,
     ]))

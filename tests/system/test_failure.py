@@ -15,14 +15,15 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 
 import client
-from cluster import (PATIENT, QUICK, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
+from cluster import (PATIENT, QUICK, SHORT, ROOT, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
                      free_port, main, path_of, promised, run, start, top, wait_until)
 from test_cluster import LONG, STRICT, check_long, long_search, start_long, wait_for_help
 
-SHORT = 0.2
+BRIEF = 0.2
 ENDLESS = ["--depth", 60, "--strict"]
 
 
@@ -170,7 +171,7 @@ def late_answers_do_no_harm():
 # ---- several front-ends ----
 
 def front_ends_share_the_workers_evenly():
-    position, depth, score = long_search(SHORT)
+    position, depth, score = long_search(BRIEF)
     with Cluster(workers=4) as cluster:
         first = cluster.start(*ENDLESS)
         wait_until(lambda: len(cluster.shards[0].working()) == 4, "all to search the first job")
@@ -201,10 +202,10 @@ def front_ends_share_the_workers_evenly():
 
 def front_ends_that_share_get_their_own_strict_answers():
     position, depth, score = long_search(LONG)
-    other, other_depth, other_score = long_search(SHORT)
+    other, other_depth, other_score = long_search(BRIEF)
     with Cluster(workers=3) as cluster:
         long = cluster.start(position, "--depth", depth, *STRICT)
-        for _ in range(2 if QUICK else 4):
+        for _ in range(2 if SHORT else 4):
             found, = cluster.ask(other, "--depth", other_depth, *STRICT)
             equal((found["depth"], found["score"]), (other_depth, other_score))
         found, = answers(long)
@@ -377,7 +378,7 @@ def jobs_are_bounded():
     with Cluster(shards=1, workers=1, options=["--jobs", 1]) as cluster:
         first = cluster.start(*ENDLESS)
         cluster.wait_searching(first)
-        position, depth, score = long_search(SHORT)
+        position, depth, score = long_search(BRIEF)
         found, = cluster.ask(position, "--depth", depth, *STRICT)  # without help it answers all the same
         equal((found["score"], found["workers"]), (score, 0))
         check(bound(cluster.shards[0], "jobs_refused") >= 1)
@@ -523,7 +524,7 @@ def host_table(process):
 
 
 def processes_of_a_host_share_a_table():
-    position, depth, score = long_search(SHORT)
+    position, depth, score = long_search(BRIEF)
     with Cluster(workers=2) as cluster:
         path = host_table(cluster.workers[0])
         if path is None:
@@ -636,6 +637,8 @@ def top_shows_a_cluster():
             status, found = top(cluster.servers, "--wait", 1000)
             return status, [s["state"] for s in found["shard"]]
         wait_until(lambda: states() == (1, ["up", "down"]), "top sees that one is dead")
+        lines = run("abdada", "top", "--once", "--servers", cluster.servers).lines["out"]
+        check(f"! 1 of 2 shards down; start them, or leave them out of --servers: {cluster.shards[1].address}" in lines, lines)
         cluster.shards[0].kill()
         equal(states(), (1, ["down", "down"]))
         front.kill()
@@ -654,13 +657,14 @@ def top_prints_no_control_characters_of_peers():
 class Screen:
     """A live view on a terminal of its own."""
 
-    def __init__(self, *arguments, rows=20, columns=60):
+    def __init__(self, *arguments, rows=20, columns=60, term="xterm"):
         self.leader, self.terminal = pty.openpty()
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(self.terminal)
         self.seen = b""
-        self.popen = subprocess.Popen([path_of("abdada"), "top", *arguments], stdin=self.terminal,
-                                      stdout=self.terminal, stderr=self.terminal)
+        self.popen = subprocess.Popen([path_of("abdada"), "top", *arguments], stdin=self.terminal,  # a job of its own
+                                      stdout=self.terminal, stderr=self.terminal, env={**os.environ, "TERM": term},
+                                      preexec_fn=os.setpgrp)
 
     def __enter__(self):
         return self
@@ -698,6 +702,89 @@ def top_ends_with_q_and_gives_the_terminal_back():
                 view = screen.seen.split(b"\x1b[H")[1].split(b"\x1b[J")[0]
                 rows = [row.strip() for row in view.split(b"\x1b[K")]
                 check(len(rows) <= 21 and max(map(len, rows)) <= 60, rows)
+
+
+def top_gives_the_terminal_back_while_it_is_stopped():
+    with Cluster(shards=1, workers=0) as cluster, Screen("--servers", cluster.servers) as screen:
+        screen.read_until(lambda seen: seen.count(b"shards 1/1") == 1, "a view")
+        raw = termios.tcgetattr(screen.terminal)
+        check(raw[3] != screen.before[3], "the terminal is taken")
+        for number in signal.SIGTSTP, signal.SIGTSTP, signal.SIGSTOP:
+            screen.seen = b""
+            screen.popen.send_signal(number)
+            wait_until(lambda: os.waitpid(screen.popen.pid, os.WUNTRACED | os.WNOHANG)[0], "stopped")
+            if number == signal.SIGTSTP:
+                screen.read_until(lambda seen: seen.endswith(b"\x1b[?25h\x1b[?1049l"), "the screen and the cursor back")
+                equal(termios.tcgetattr(screen.terminal), screen.before)
+            termios.tcsetattr(screen.terminal, termios.TCSANOW, screen.before)  # as a shell does
+            screen.seen = b""
+            screen.popen.send_signal(signal.SIGCONT)
+            screen.read_until(lambda seen: b"\x1b[?1049h\x1b[?25l" in seen and b"shards 1/1" in seen, "a view again")
+            equal(termios.tcgetattr(screen.terminal), raw)
+        screen.type(b"q")
+        screen.read_until(lambda seen: seen.endswith(b"\x1b[?1049l"), "the terminal back")
+        equal(screen.popen.wait(30), 0)
+        equal(termios.tcgetattr(screen.terminal), screen.before)
+
+
+def a_terminal_without_a_screen_gets_plain_text():
+    with Cluster(shards=1, workers=0) as cluster:
+        for term in "dumb", "":
+            with Screen("--servers", cluster.servers, "--interval", "100", term=term) as screen:
+                screen.read_until(lambda seen: seen.count(b"shards 1/1") == 2, "two views")
+                screen.type(b"q")
+                equal(screen.popen.wait(30), 0)
+                check(b"\x1b" not in screen.seen, screen.seen)
+
+
+def top_names_only_what_needs_an_action():
+    with open(os.path.join(ROOT, "ttserver/core/figures.h"), encoding="utf-8") as file:
+        faults = re.findall(r"FAULT\((\w+), \"", file.read())
+    with open(os.path.join(ROOT, "docs/reference/top.md"), encoding="utf-8") as file:
+        legend = set(re.findall(r"`(\w+)`", file.read()))
+    equal([name for name in faults if name not in legend], [], "what to do is said of each")
+    shard = Shard(0, *NEVER)
+    worker = client.Client(shard.address).hello(role=client.WORKER, name="w")
+    worker.send(client.JOB_REPORT, 1, 0, client.SEARCHING, 1, 0, 0, *10 * [1], "", "", "")
+    wait_until(lambda: top(shard.address)[1]["shard"][0]["reports_unknown_job"] == 1, "a report on a job that is over")
+    text = run("abdada", "top", "--once", "--servers", shard.address, *PATIENT).out()
+    check("reports_unknown_job" not in text and not re.search(r"_[a-z]+ \d", text), text)
+    worker.send(client.JOB_POST, 1, 0, "chess", "8/8/8/8/8/8/8/8 w", 1, 1, "abdada", 0, 1, 5, 0, 0)
+    wait_until(lambda: re.search(rf"^! role_refused 1: .*give it a key of the right role \({re.escape(shard.address)}\)$",
+                                 run("abdada", "top", "--once", "--servers", shard.address, *PATIENT).out(), re.M),
+               "what only a front-end may do, said")
+    worker.bye()
+
+
+def no_share_of_time_is_more_than_all_of_it():
+    """A worker whose report comes late tells of more time than there was between two views."""
+    shard = Shard(0, *NEVER)
+    front = client.Client(shard.address).hello(role=client.FRONT, instance=7, name="f")
+    front.send(client.JOB_POST, 9, 0, "chess", "8/8/8/8/8/8/8/8 w", 1, 1, "abdada", 0, 1, 5, 0, 0)
+    worker = client.Client(shard.address).hello(role=client.WORKER, instance=8, name="w.0")
+    talked, seen = 0, []
+
+    def read():
+        found = top(shard.address)[1]
+        seen.extend(found["worker"] + found["host"] + found["front"] + found["job"] + found["total"])
+        return any(row.get("talking", 0) > 0 for row in found["worker"])
+    stop = threading.Event()
+
+    def report():
+        nonlocal talked
+        while not stop.wait(0.02):
+            talked += 10 ** 7
+            worker.send(client.JOB_REPORT, 9, 0, client.SEARCHING, 1, 0, 0, talked, 1, 1, 1, 0, 0, talked, talked, 1, 1, "", "", "")
+    reporter = threading.Thread(target=report)
+    reporter.start()
+    try:
+        wait_until(read, "a worker that talks")
+    finally:
+        stop.set()
+        reporter.join()
+    equal({row[name] for row in seen for name in ("talking", "waiting") if name in row} <= {0, 1}, True, seen)
+    front.bye()
+    worker.bye()
 
 
 def what_matters_fits_80_columns():
@@ -835,6 +922,8 @@ TESTS = [
     processes_of_a_host_share_a_table, tables_of_killed_processes_are_removed,
     private_workers_exchange_results, top_shows_a_cluster,
     top_prints_no_control_characters_of_peers,
+    top_gives_the_terminal_back_while_it_is_stopped, a_terminal_without_a_screen_gets_plain_text,
+    top_names_only_what_needs_an_action, no_share_of_time_is_more_than_all_of_it,
     top_ends_with_q_and_gives_the_terminal_back, what_matters_fits_80_columns, top_survives_the_shards,
     shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,
     output_that_cannot_be_written_is_a_failure_of_every_command,

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The guides of docs/guides, word for word (guides.py), with real processes. TAP.
+"""The guides of docs/guides and the README, word for word (guides.py), with real processes. TAP.
 
     BIN=bin tests/system/test_guides.py
 
@@ -7,6 +7,7 @@ Ports are those of the pages, so these run on hosts of their own (network.py, ss
 tested by deploy/compose-test.
 """
 import os
+import re
 import shutil
 import sys
 
@@ -32,6 +33,11 @@ needs_ports = needs(lambda: reason)
 @needs_ports
 def an_othello_ending():
     follow("othello.md")
+
+
+@needs_ports
+def a_chess_program():
+    follow("gui.md")
 
 
 @needs_ports
@@ -66,5 +72,13 @@ def your_own_alpha_beta():
     follow("library.md", PKG_CONFIG_PATH=library())
 
 
+@needs_ports
+def the_readme():
+    """Its cluster stays to the end of the page, so the other sections search over it."""
+    with open(os.path.join(guides.ROOT, "README.md"), encoding="utf-8") as file:
+        stop = re.search(r"`(kill \$.*?)`", file.read(), re.S)[1]
+    guides.follow("../../README.md", [("--depth 9", "--depth 8")], links=[("bin", os.path.abspath(BIN))], last=stop)
+
+
 if __name__ == "__main__":
-    sys.exit(main([an_othello_ending, redis_only, five_workstations_and_a_chess_program, your_own_alpha_beta]))
+    sys.exit(main([the_readme, a_chess_program, an_othello_ending, redis_only, five_workstations_and_a_chess_program, your_own_alpha_beta]))

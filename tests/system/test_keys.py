@@ -93,16 +93,25 @@ def test_keygen_makes_a_ring_and_never_overwrites_one():
         equal(len(set(secrets(keys))), 5)
         before = secrets(keys)
         again = run("abdada", "keygen", keys)
-        check(again.status == 1 and again.out() == "" and "already there" in again.err(), again.tail())
+        equal((again.status, again.out(), again.err()), (0, f"{keys} has all keys of a cluster already; nothing to do", ""))
         equal(secrets(keys), before)
         more = run("abdada", "keygen", keys, "--name", "anna", "--role", "front-end")
         equal(more.status, 0)
         check(os.path.exists(os.path.join(keys, "allowed/anna.public")), more.tail())
+        again = run("abdada", "keygen", keys, "--name", "anna", "--role", "front-end")
+        check(again.status == 0 and again.out().endswith("nothing to do"), again.tail())
+        again = run("abdada", "keygen", keys, "--name", "anna", "--role", "monitor")
+        check(again.status == 1 and "already there" in again.err(), again.tail())
         check(not any(secret in more.out() + more.err() for secret in secrets(keys)), "a secret is said")
         for wrong in ([], [keys, "--name", "otto"], [keys, "--role", "worker"],
                       [keys, "--name", "a/b", "--role", "worker"], [keys, "--name", "otto", "--role", "king"]):
             refused = run("abdada", "keygen", *wrong)
             check(refused.status == 2 and len(refused.lines["err"]) == 1, wrong, refused.tail())
+        os.unlink(os.path.join(keys, "allowed/monitor.public"))
+        before = secrets(keys)
+        partial = run("abdada", "keygen", keys)
+        check(partial.status == 1 and partial.out() == "" and "already there" in partial.err(), partial.tail())
+        equal(secrets(keys), before)
 
 
 def test_a_container_has_the_keys_of_its_role_alone():
@@ -201,7 +210,7 @@ def test_environment_names_keys_and_servers():
             uci.wait_line("^bestmove")
             uci.send("quit")
             equal(uci.wait(), 0)
-            check("searching alone" not in uci.out() and uci.err() == "", uci.tail())
+            check("searching on this machine until one does" not in uci.out() and uci.err() == "", uci.tail())
             equal(run("ttserver", "--check", shard.address).status, 0)
             worker.end()
         with environment(ABDADA_SERVERS="nonsense"):
@@ -239,10 +248,10 @@ def test_without_a_key_nobody_is_let_in_and_stderr_says_why():
 def test_a_wrong_key_is_refused_and_stderr_says_why():
     with ring() as keys, ring() as others:
         shard = Shard(0, "--keys", keys)
-        searches_alone(shard, others, "refused our key, without a reason: perhaps server.public")
+        searches_alone(shard, others, "refused our key, without a reason: check that server.public")
         mixed = part(others, *(f"{role}.secret" for role in ROLES))
         shutil.copy(os.path.join(keys, "server.public"), mixed)
-        searches_alone(shard, mixed, "refused our key: it is not allowed there")
+        searches_alone(shard, mixed, "refused our key: its operator must add it to allowed/")
         shard.end()
         shard = Shard()
         searches_alone(shard, keys, "has no keys, and we do")
@@ -261,13 +270,13 @@ def test_a_check_with_a_key_that_was_taken_back_says_so():
         equal(checked().status, 0)
         os.rename(allowed, elsewhere)
         shard.send_signal(signal.SIGHUP)
-        shard.wait_line("SIGHUP: 3 users are let in", "err")
+        shard.wait_line("SIGHUP: 3 users may connect", "err")
         refused = checked()
         equal((refused.status, refused.out(), refused.lines["err"]),
-              (1, "", [f"ttserver: --check {shard.address}: refused our key: it is not allowed there"]))
+              (1, "", [f"ttserver: --check {shard.address}: refused our key: its operator must add it to allowed/"]))
         os.rename(elsewhere, allowed)
         shard.send_signal(signal.SIGHUP)
-        shard.wait_line("SIGHUP: 4 users are let in", "err")
+        shard.wait_line("SIGHUP: 4 users may connect", "err")
         equal(checked().status, 0)
         equal(shard.end(), 0)
 
@@ -370,7 +379,7 @@ def test_beyond_loopback_keys_are_needed():
 def test_where_root_has_no_number_keys_can_be_used():
     """In a user namespace of somebody else than root, "/" belongs to nobody."""
     with folder() as path:
-        os.chmod(path, 0o777)
+        os.chmod(path, 0o1777)
         somebody = ["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups"] if os.geteuid() == 0 else []
         there = [*somebody, "unshare", "--user", "--map-root-user"]
         if subprocess.run([*there, path_of("abdada"), "--version"], capture_output=True, check=False).returncode != 0:

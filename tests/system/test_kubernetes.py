@@ -369,7 +369,7 @@ def a_shard_fits_its_memory():
     equal(program["resources"]["requests"]["memory"], program["resources"]["limits"]["memory"])
     worker = named("Deployment", "ttworker")
     given, (program,) = arguments(worker), pod_of(worker)["containers"]
-    check(mebibytes(program["resources"]["requests"]["memory"]) >= int(given["hash"]) + 12 + int(given["threads"]) + 16)
+    check(mebibytes(program["resources"]["requests"]["memory"]) >= int(given["hash"]) + 64 + 16 + int(given["threads"]) / 2)
     check(float(program["resources"]["requests"]["cpu"]) >= int(given["threads"]))
 
 
@@ -418,7 +418,10 @@ def mount(workload):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False)
         equal(done.returncode, 0, done.stdout)
     keys, = [variable["value"] for variable in program["env"] if variable["name"] == "ABDADA_KEYS"]
-    return here(keys)
+    at, = [each for each in program["volumeMounts"] if each["mountPath"] == keys]
+    ring = shutil.copytree(os.path.join(top, at["name"], at["subPath"]), os.path.join(top, "mounted"))
+    os.chmod(ring, os.stat(os.path.join(top, at["name"], at["subPath"])).st_mode)
+    return ring
 
 
 @needs_kubectl

@@ -78,9 +78,9 @@ def build(source, *flags, compiler="gcc"):
     return name
 
 
-def example(name):
+def example(name, ending=".c", compiler="gcc"):
     if name not in installed:
-        installed[name] = build(at("share/doc/abdada/examples", name + ".c"))
+        installed[name] = build(at("share/doc/abdada/examples", name + ending), compiler=compiler)
     return installed[name]
 
 
@@ -153,10 +153,12 @@ def test_the_lines_of_the_readme_work_for_a_private_prefix():
         return "those lines name no sanitizer"
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
         readme = file.read()
+    with open(os.path.join(ROOT, "docs/reference/common.md"), encoding="utf-8") as file:
+        common = file.read()
     lines = re.search(r"```\n(sudo make install.*?)```", readme, re.S)[1].splitlines()
     compiling, = (line for line in lines if line.startswith("cc "))
     home = os.path.join(install(), "home")
-    found = re.search(r"Without root, `(make install PREFIX=\S+)`, and before the other lines `(export .*?)`", readme, re.S)
+    found = re.search(r"Without root, run `(make install PREFIX=\S+)`, and then\s+`(export .*?)`", common, re.S)
     words, exports = found[1].replace("$HOME", home).split(), found[2].replace("\n", " ")
     make(*words[1:])
     program = os.path.join(home, "connect4")
@@ -191,6 +193,51 @@ def test_cplusplus_takes_the_header():
     process = launch(build(source, compiler="g++"))
     equal(process.wait(), 0, process.tail())
     check(process.out().endswith(" 1"), process.tail())
+
+
+def said(process):
+    """(value, nodes) of an example."""
+    equal(process.wait(), 0, process.tail())
+    found = re.fullmatch(r"value (-?\d+) nodes (\d+)", process.lines["out"][-1])
+    check(found, process.tail())
+    return int(found[1]), int(found[2])
+
+
+def fewer_nodes_together(program, arguments, value, most):
+    """Two processes at a time need so much less than one, each: on average, in one of five tries, as they may have to
+    take turns on one CPU."""
+    shard = Shard(0)
+    where = arguments(shard.address)
+    equal(said(launch(program, *where))[0], value)
+    alone = said(launch(program, *where))[1]
+    for _ in range(5):
+        two = [said(process) for process in [launch(program, *where) for _ in range(2)]]
+        equal([found[0] for found in two], [value, value])
+        if sum(found[1] for found in two) / 2 < most * alone:
+            break
+    else:
+        check(False, f"{two} together, {alone} alone")
+    equal(shard.end(), 0)
+
+
+@needs_tools
+def test_two_that_share_need_fewer_nodes():
+    equal(said(launch(example("alphabeta"), "3333441"))[0], 0)
+    fewer_nodes_together(example("alphabeta"), lambda address: ["--servers", address, "3333441"], 0, 0.9)
+    process = launch(example("alphabeta"), "--servers", "127.0.0.1", "3333441")
+    equal((process.wait(), len(process.lines["err"])), (1, 1), process.tail())
+    equal(said(launch(example("alphabeta"), "--servers", "127.0.0.1:1", "3333441"))[0], 0)  # nobody is there
+
+
+@needs_tools
+def test_threads_that_share_by_one_handle_in_cplusplus():
+    if not shutil.which("g++"):
+        return "g++ is not here"
+    chomp = example("chomp", ".cc", "g++")
+    fewer_nodes_together(chomp, lambda address: [address, "2", "10", "9"], 1, 0.8)
+    process = launch(chomp, "nowhere", "2", "9", "8")
+    equal((process.wait(), len(process.lines["err"])), (1, 1), process.tail())
+    return None
 
 
 @needs_tools
@@ -329,7 +376,8 @@ def test_analyse_gets_a_strict_score_from_the_workers():
 
 TESTS = [test_what_is_exported_is_the_list_and_nothing_else, test_install_and_uninstall,
          test_the_lines_of_the_readme_work_for_a_private_prefix,
-         test_cplusplus_takes_the_header, test_the_static_library_links, test_connect4_alone,
+         test_cplusplus_takes_the_header, test_two_that_share_need_fewer_nodes,
+         test_threads_that_share_by_one_handle_in_cplusplus, test_the_static_library_links, test_connect4_alone,
          test_four_processes_with_keys_find_the_same_value_while_one_is_killed,
          test_two_processes_meet_in_a_redis, test_connect4_goes_on_alone_when_the_server_dies,
          test_connect4_says_why_it_has_no_server,

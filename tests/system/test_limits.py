@@ -76,7 +76,7 @@ def a_log_that_nobody_reads_stops_no_shard():
     os.close(writer)
     with os.fdopen(reader, encoding="ascii") as log:
         check(re.search(r"[1-9]\d* lines are missing here: standard error was not read", log.readline()))
-        check("1 worker went" in log.readline())
+        check(any("1 worker left" in line for line in log))  # on a busy machine behind a line that it came
         equal(server.end(), 0, server.tail())
 
 
@@ -239,7 +239,7 @@ def a_refused_job_is_said_once_and_the_search_goes_on():
     owner = Process("abdada", "analyse", "--servers", full.address, "--time", 600000, "--json", POSITION)
     wait_until(lambda: full.stats()["jobs"] == 1, "the first job")
     for servers, refused, rest in (([full], 1, "searching alone"),
-                                   ([full, free], 1, "the search goes on with the workers of the other shards"),
+                                   ([full, free], 1, "the search continues with the workers of the other shards"),
                                    ([free], 0, None)):
         front = Process("abdada", "analyse", "--servers", ",".join(shard.address for shard in servers), "--time", 600000,
                         "--json", "--private", POSITION)

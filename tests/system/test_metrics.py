@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 
 from cluster import PATIENT, ROOT, Process, Shard, check, equal, main, path_of, run, wait_until
+from uci import Uci
 
 DEPLOY = os.path.join(ROOT, "deploy/prometheus")
 POSITION = "r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 0 8"
@@ -140,6 +141,14 @@ def rules_and_dashboard_name_what_there_is():
             check(name in there | recorded | WORDS, name, "is not there:", expression)
 
 
+def a_shard_at_all_addresses_is_labelled_by_its_host():
+    for listen, name in (("0.0.0.0:0", socket.gethostname()), ("*:0", socket.gethostname()), ("127.0.0.1:0", "127.0.0.1")):
+        shard = Process("ttserver", "--listen", listen, "--insecure", "--memory", "8M", "--metrics", "127.0.0.1:0")
+        port = shard.wait_line(r"^ready \S+:(\d+)")[0][1]
+        equal(set(re.findall(r'shard="(.*?)"', get(where(shard), "/metrics")[1])), {f"{name}:{port}"})
+        equal(shard.end(), 0)
+
+
 def a_shard_with_long_heartbeats_is_healthy():
     shard = Shard(0, "--metrics", "127.0.0.1:0", heartbeat_ms=3600000)
     url, begin = where(shard), time.monotonic()
@@ -190,6 +199,27 @@ def visitors_that_never_finish_their_request_keep_nobody_out():
         equal(program.end(), 0, program.tail())
 
 
+def uci_options_that_open_another_engine_keep_the_totals():
+    uci, totals = Uci("--metrics", "127.0.0.1:0", "--threads", 1, "--hash", 8), {}
+    seen = 0
+    for option in None, ("Threads", 2), ("Hash", 16), ("Servers", "127.0.0.1:1"):
+        if option:
+            uci.say("setoption name {} value {}".format(*option))
+        uci.ready()
+        found, seen = uci.wait_line(r"metrics at http://(\S+)/metrics", "err", begin=seen)
+        url = found[1]
+        now = samples(get(url, "/metrics")[1])
+        for name, value in totals.items():
+            check(now[name] >= value, option, name, "fell from", value, "to", now[name])
+        uci.say("go depth 7")
+        uci.expect("^bestmove")
+        totals = {name: value for name, value in samples(get(url, "/metrics")[1]).items() if name.endswith("_total")}
+        check(totals["abdada_nodes_total"] > now["abdada_nodes_total"], totals)
+        check(totals["abdada_searches_total"] > now["abdada_searches_total"], totals)
+        equal(samples(get(url, "/metrics")[1])["abdada_shards_up"], 0)
+    uci.quit()
+
+
 def a_wrong_address_is_one_line():
     shard = Shard()
     for words, pattern in ((("ttserver", "--listen", "127.0.0.1:0", "--metrics", shard.address), "cannot listen"),
@@ -205,5 +235,7 @@ def a_wrong_address_is_one_line():
 if __name__ == "__main__":
     check(os.access(path_of("abdada"), os.X_OK), "no programs: set BIN")
     sys.exit(main([every_program_counts, promtool_finds_no_fault, rules_and_dashboard_name_what_there_is,
-                   a_shard_with_long_heartbeats_is_healthy, who_reaches_the_metrics_cannot_take_the_shards_connections,
-                   visitors_that_never_finish_their_request_keep_nobody_out, a_wrong_address_is_one_line]))
+                   a_shard_at_all_addresses_is_labelled_by_its_host, a_shard_with_long_heartbeats_is_healthy,
+                   who_reaches_the_metrics_cannot_take_the_shards_connections,
+                   visitors_that_never_finish_their_request_keep_nobody_out,
+                   uci_options_that_open_another_engine_keep_the_totals, a_wrong_address_is_one_line]))

@@ -10,11 +10,12 @@ import os
 import random
 import re
 import sys
+import time
 
 from algorithms import PARALLEL
-from cluster import (PATIENCE, QUICK, ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, run, scratch,
+from cluster import (PATIENCE, SHORT, ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, run, scratch,
                      wait_until)
-from othello import Board
+from othello import PASS, Board, ggf, random_board
 
 DATA = os.path.join(ROOT, "tests/data/othello")
 EMPTIES, DAY = int(os.environ.get("OTHELLO_EMPTIES", 22)), 86400
@@ -46,6 +47,7 @@ def solve(*arguments, patience=PATIENCE):
 def the_tree_has_its_sizes():
     done = run("abdada", "perft", "--game", "othello", "--depth", 8, "--threads", 2)
     check("depth 8: 390216 nodes" in done.out(), done.out())
+    equal(done.err(), "")
     divided = json.loads(run("abdada", "perft", "--game", "othello", "--depth", 5, "--divide", "--json").out())
     equal((divided["nodes"], divided["moves"]), (1396, {move: 349 for move in ("d3", "c4", "f5", "e6")}))
     over = "X" * 64
@@ -78,8 +80,28 @@ def a_stopped_solve_has_solved_nothing():
     check(re.search(r"stopped at depth \d+ of 60: the score is not exact", process.err()), process.tail())
 
 
+def written(name, content):
+    path = os.path.join(scratch("othello"), name)
+    with open(path, "wb") as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def a_score_alone_is_compared():
+    """OBF with a score and no move, and a name behind it."""
+    board, score, _ = problems("ffo-1-19.obf", 14)[-1]
+    over = "X" * 40 + "O" * 24 + " O"
+    path = written("scores.obf", f"{board}; {score:+d}; % the right one\n{board}; {score - 2}; # wrong\n{over}; -16;\n")
+    rows = solve("--obf", path)
+    equal([(row["id"], row["solved"]) for row in rows], [("the right one", True), ("wrong", False), ("3", True)])
+    shallow, = answers(run("abdada", "analyse", "--json", "--depth", 1, "--obf", written("start.obf", f"{START}; +0;\n")))
+    check("solved" not in shallow, "a score that is not exact is compared", shallow)
+    text = run("abdada", "solve", "--obf", path).out()
+    check("2 of 3 expected moves found" in text, text)
+
+
 def harder_ones_are_solved():
-    for board, score, best in problems("ffo.obf", 17 if SANITIZED else 20 if QUICK else EMPTIES):
+    for board, score, best in problems("ffo.obf", 17 if SANITIZED else 20 if SHORT else EMPTIES):
         row, = solve("--threads", 2, "--hash", 256, board, patience=PATIENCE if EMPTIES <= 24 else DAY)
         equal(row["score"], score, board)
         check(row["bestmove"] in best, row["bestmove"], best)
@@ -229,11 +251,107 @@ def everything_is_killed_and_the_solve_goes_on():
     again.kill()
 
 
+def end(moves):
+    board = Board()
+    for move in moves:
+        board.play(move)
+    return board
+
+
+def whole_game(rng):
+    """Its moves, passes among them."""
+    board, moves = random_board(rng, 30)
+    while board.moves():
+        moves.append(rng.choice(board.moves()))
+        board.play(moves[-1])
+    return moves
+
+
+def at_empties(moves, empties):
+    """The position with so many empty squares, of the side that can move, or None."""
+    board = Board()
+    for move in moves:
+        if board.empties() <= empties:
+            break
+        board.play(move)
+    if board.moves() == [PASS]:
+        board.play(PASS)
+    return f"{board} {board.side}" if board.empties() == empties else None
+
+
+def wthor(games, said=None):
+    """A file of them: said is the number of games in its header."""
+    codes = [bytes(10 * int(move[1]) + ord(move[0]) - 96 for move in moves if move != PASS) for moves in games]
+    count = (len(games) if said is None else said).to_bytes(4, "little")
+    return bytes([20, 26, 11, 28]) + count + bytes([0, 0, 0xea, 7, 8, 0, 24, 0]) + \
+        b"".join(bytes(8) + code.ljust(60, b"\0") for code in codes)
+
+
+def games_are_read_in_the_forms_that_people_have():
+    seed = int(os.environ.get("SEED", time.time_ns() % 1000000))
+    print(f"# seed {seed}: SEED={seed}", flush=True)
+    rng = random.Random(seed)
+    games = [whole_game(rng) for _ in range(12)]
+    moves = [[move for move in game if move != PASS] for game in games]
+    wanted = [(str(number), at_empties(game, 6)) for number, game in enumerate(games, 1) if at_empties(game, 6)]
+    forms = {
+        "small.txt": "\n".join("".join(game) for game in moves),
+        "LARGE.TXT": "\r\n\r\n".join(" ".join(game).replace(PASS, "pa").upper() + " % a comment" for game in games) + "\x1a",
+        "games.ggf": "".join(rng.choice(("", "2 ")) + ggf(game, more="PB[a\\]b]") + rng.choice(" \n") for game in games),
+        "WTH_2026.wtb": wthor(games),
+    }
+    for name, content in forms.items():
+        path = written(name, content)
+        done = run("abdada", "solve", "--json", "--games", path, "--empties", 6)
+        rows = [json.loads(line) for line in done.lines["out"]]
+        equal([(row["id"], row["position"]) for row in rows], wanted, name)
+        equal(done.status, 0 if len(wanted) == len(games) else 1, done.err())  # a game may end before
+        for row in rows:
+            equal(row["score"], Board(*row["position"].split()).value(), name, row)
+        last = answers(run("abdada", "analyse", "--json", "--depth", 1, "--games", path))
+        equal([row["position"].split()[0] for row in last], [str(end(game)) for game in games], name)
+    file = written("small.txt", "\n".join("".join(moves[int(number) - 1]) for number, _ in wanted))
+    scored = file.replace("small.txt", "scored.obf")
+    solve("--games", file, "--empties", 6, "--obf-out", scored)
+    equal([(row["position"], row["solved"]) for row in solve("--obf", scored)], [(position, True) for _, position in wanted])
+    equal(solve("--games", file, "--empties", 6, "--obf-out", scored, "--resume"), [])
+
+
+def damaged_games_are_named_and_the_others_read():
+    games = [["f5", "d6", "c3", "d3", "c4"], ["f5", "f5"], ["f5", "d6"]]
+    for name, content, ids, why in (
+            ("bad.txt", "\n# f5\nf5d6c3d3c4\nf5f5\nf5d6\n", "13", "bad.txt:4: game 2: move 2, f5, is not legal there"),
+            ("bad.ggf", "\n".join(["(;BO[8]B[f5]W[d6", ggf(["f5"])]), "2", "bad.ggf:1: game 1: W[ has no end"),
+            ("bad.wtb", wthor(games), "13", "bad.wtb:2: game 2: move 2, f5, is not legal there"),
+            ("cut.wtb", wthor(games[:1] + games[2:])[:-1], "1",
+             "cut.wtb:2: game 2: the file ends after 67 of its 68 bytes; the header says 2 games"),
+            ("huge.wtb", wthor(games[:1], 0xffffffff), "1",
+             "huge.wtb:2: game 2: the file ends after 0 of its 68 bytes; the header says 4294967295 games")):
+        done = run("abdada", "analyse", "--json", "--depth", 1, "--games", written(name, content))
+        equal(("".join(json.loads(line)["id"] for line in done.lines["out"]), done.status), (ids, 1), done.tail())
+        said = [line for line in done.lines["err"] if name in line]
+        equal(len(said), 2, said)
+        check(said[0].endswith(why) and "1 game of " in said[1] and said[1].endswith(" left out: no position"), said)
+    done = run("abdada", "solve", "--games", written("short.txt", "f5d6\n"), "--empties", 20)
+    equal(done.status, 1)
+    check("short.txt:1: game 1: it goes from 60 to 58 empty squares, not to 20" in done.err(), done.err())
+    for content, why in ((wthor([])[:10], "not the 16 bytes of its header"), (wthor([]), "without games"),
+                         (b"", "contains no position")):
+        done = run("abdada", "solve", "--games", written("none.wtb", content))
+        check(done.status in (1, 2) and len(done.lines["err"]) == 1 and why in done.err(), done.tail())
+
+
 WRONG = [
-    ([], "a board or --obf FILE is wanted"),
+    ([], "give one of a board, --obf FILE and --games FILE"),
+    ([START, "--games", "file"], "give one of"),
+    ([START, "--empties", "5"], "--empties needs --games"),
+    (["--games", "/nowhere/file"], "/nowhere/file: No such file"),
+    (["--games", "/"], "/: Is a directory"),
+    (["--games", "/dev/null"], "/dev/null contains no position"),
+    (["--games", "/dev/null", "--empties", "61"], "--empties"),
     (["XO"], "2 squares instead of 64"),
     ([START[:64]], "63 squares instead of 64, or no side to move"),
-    ([START, "--obf", "file"], "not both"),
+    ([START, "--obf", "file"], "give one of"),
     ([START[:64] + " Q"], "the side to move is wanted"),
     (["Z" + START[1:]], "square 1 is X, O or -"),
     ([START + " extra"], "more than 64 squares and the side to move"),
@@ -265,4 +383,5 @@ if __name__ == "__main__":
         a_line_is_played_to_the_end, a_position_is_analysed, a_finished_game_has_a_score,
         progress_says_what_is_proved, every_algorithm_finds_the_same, selection_full_prunes_but_not_the_end,
         a_cluster_solves, everything_but_the_front_end_is_killed, everything_is_killed_and_the_solve_goes_on,
-        wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))
+        a_score_alone_is_compared, games_are_read_in_the_forms_that_people_have,
+        damaged_games_are_named_and_the_others_read, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from cluster import QUICK, SANITIZED, Cluster, Shard, check, equal, main, path_of, promised, run, scratch, wait_until
+from cluster import SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, promised, run, scratch, wait_until
 from othello import PASS, SQUARES, START, Board, Gtp, Nboard, ggf, random_board
 
 # The session of the protocol's description.
@@ -122,7 +122,8 @@ def nboard_is_interrupted_by_commands_but_not_by_unknown_ones():
     nboard.expect("^search .* 0 4 ")
     nboard.say("xyzzy", "set nonsense 5", "", "book add", "set", "set game")  # the last is known
     nboard.expect("^status$")
-    nboard.expect("^status error: a game in GGF begins with")
+    nboard.expect("^status error: a game in GGF starts with")
+    nboard.set((), depth=60)
     for command in ("move f5", "learn", "set contempt 3", "nboard 2", "go", "set depth 60"):
         nboard.say("hint 1")
         nboard.expect("^search .* 0 2 ")
@@ -141,6 +142,23 @@ WRONG = ["move", "move a1", "move z9", "move d3d4", "move PA", "f3", "hint x", "
          "set game " + ggf() + "x", "hint \x1b[31m", "x" * 1100000, "set game " + "(" * 200000]
 
 
+def nboard_has_no_game_after_one_that_is_refused():
+    """A move of the game before would be played in one that it is not of."""
+    nboard = Nboard()
+    nboard.set(EXAMPLE_MOVES, depth=2)
+    nboard.pinged()
+    for wrong in ("set game " + ggf(["a1"]), "set  game", " set game " + "x" * 1100000):
+        nboard.say(wrong)
+        equal(len(nboard.pinged()), 1, wrong[:20])
+        for command in ("go", "hint 2", "move D6", "D6", "analyze"):
+            nboard.say(command)
+            equal(nboard.pinged(), ["status error: there is no game: the last `set game` was refused"], command)
+    nboard.set(EXAMPLE_MOVES, depth=2)
+    nboard.pinged()
+    check(nboard.go()[0] in played(EXAMPLE_MOVES).moves())
+    nboard.quit()
+
+
 def nboard_names_what_is_wrong_and_loses_nothing():
     nboard = Nboard()
     nboard.set(EXAMPLE_MOVES, depth=2)
@@ -151,6 +169,9 @@ def nboard_names_what_is_wrong_and_loses_nothing():
         said = nboard.pinged()
         equal(len(said), 1, wrong[:100], said)
         check(re.match("^status error: [ -~]{10,}$", said[0]), said)
+        if wrong.startswith("set game"):
+            nboard.set(EXAMPLE_MOVES, depth=2)
+            nboard.pinged()
         check(nboard.go()[0] in board.moves(), wrong[:100])
         nboard.pinged()
     nboard.quit()
@@ -171,7 +192,7 @@ def nboard_ignores_what_it_does_not_know():
 def nboard_plays_whole_games():
     rng, passes = seeded(), 0
     nboard = Nboard()
-    for _ in range(2 if QUICK or SANITIZED else 8):
+    for _ in range(2 if SHORT or SANITIZED else 8):
         board, moves = random_board(rng, rng.randrange(8))
         nboard.set(moves, depth=rng.randrange(1, 5))
         while board.moves():
@@ -340,7 +361,7 @@ def gtp_lists_its_commands():
 def gtp_plays_and_takes_back_as_the_rules_say():
     rng, gtp = seeded(), Gtp()
     history = [Board()]
-    for _ in range(300 if QUICK or SANITIZED else 2000):
+    for _ in range(300 if SHORT or SANITIZED else 2000):
         board = history[-1]
         if len(history) > 1 and (rng.random() < 0.3 or not board.moves()):
             gtp.do("undo")
@@ -396,7 +417,7 @@ def whole_game(gtp, board, rng=None, says_passes=True):
 def gtp_plays_whole_games():
     rng = seeded()
     gtp = Gtp("--depth", 3)
-    for round_ in range(2 if QUICK or SANITIZED else 10):
+    for round_ in range(2 if SHORT or SANITIZED else 10):
         gtp.do("clear_board")
         board, moves = random_board(rng, rng.randrange(30))
         side = "X"
@@ -535,7 +556,7 @@ def over_a_shard_with_a_worker_they_play_on_when_it_dies():
     alone = Gtp("--servers", cluster.servers, "--depth", 4)
     check(alone.do("genmove b") in Board().moves())
     alone.quit()
-    check(f"no shard is up ({cluster.servers}): searching alone" in alone.err(), alone.err())
+    check(f"no shard answered at {cluster.servers}; searching on this machine until one does" in alone.err(), alone.err())
 
 
 def keys_let_them_in():
@@ -550,7 +571,7 @@ def keys_let_them_in():
     outsider = Gtp("--servers", shard.address, "--depth", 2)
     check(outsider.do("genmove b") in Board().moves())
     outsider.quit()
-    check("searching alone" in outsider.err(), outsider.err())
+    check("searching on this machine until one does" in outsider.err(), outsider.err())
     shard.kill()
 
 
@@ -573,7 +594,7 @@ def storm_of_nboard(nboard, rng, games, length):
 def each_go_of_a_storm_has_one_answer():
     rng, nboard = seeded(), Nboard("--threads", 2)
     games = [random_board(rng, made)[1] for made in range(0, 55, 3)]
-    for _ in range(10 if QUICK or SANITIZED else 100):
+    for _ in range(10 if SHORT or SANITIZED else 100):
         nboard.pinged()
         begin = nboard.at
         goes = storm_of_nboard(nboard, rng, games, 30)
@@ -589,7 +610,7 @@ def each_go_of_a_storm_has_one_answer():
 def each_command_of_a_storm_has_one_response():
     rng, gtp = seeded(), Gtp("--time", 5, "--threads", 2)
     number = 0
-    for _ in range(5 if QUICK or SANITIZED else 50):
+    for _ in range(5 if SHORT or SANITIZED else 50):
         sent = []
         for _ in range(30):
             number += 1
@@ -605,7 +626,7 @@ def each_command_of_a_storm_has_one_response():
 def kills_leave_nothing_behind():
     rng = seeded()
     with Cluster(shards=1, workers=1) as cluster:
-        for round_ in range(6 if QUICK or SANITIZED else 30):
+        for round_ in range(6 if SHORT or SANITIZED else 30):
             command = rng.choice((Nboard, Gtp))
             process = command("--servers", cluster.servers)
             if command is Gtp:
@@ -639,6 +660,7 @@ if __name__ == "__main__":
         nboard_hints_are_lines_of_legal_moves,
         nboard_is_interrupted_by_a_ping,
         nboard_is_interrupted_by_commands_but_not_by_unknown_ones,
+        nboard_has_no_game_after_one_that_is_refused,
         nboard_names_what_is_wrong_and_loses_nothing,
         nboard_ignores_what_it_does_not_know,
         nboard_plays_whole_games,

@@ -13,6 +13,7 @@ import functools
 import gc
 import glob
 import importlib.util
+import inspect
 import json
 import os
 import pickle
@@ -29,7 +30,7 @@ import zipfile
 
 import client
 import redis_servers
-from cluster import (QUICK, ROOT, Process, Shard, answers, ask, check, equal, free_port, main, positions, scratch, start,
+from cluster import (QUICK, SHORT, ROOT, Process, Shard, answers, ask, check, equal, free_port, main, positions, scratch, start,
                      wait_until)
 from test_keys import environment, ring
 
@@ -51,6 +52,11 @@ cxb5 11. Bxb5+ Nbd7 12. O-O-O Rd8 13. Rxd7 Rxd7 14. Rd1 Qe6 15. Bxd7+ Nxd7 16. Q
 [Result "*"]
 
 *
+
+[Event "repeated"]
+[Result "1/2-1/2"]
+
+1. e4 Nf6 2. Nf3 Ng8 3. Ng1 Nf6 4. Nf3 Ng8 5. Ng1 Nf6 1/2-1/2
 """
 # What python-chess reads of a file: of each game its moves, the values of those that have one, marks and other lines.
 READ = """
@@ -258,7 +264,7 @@ def test_the_table_with_keys():
 
             def answer(*window, **how):
                 return wait_until(lambda: (got := b.ask(7, *window, **how)).verdict != abdada.Verdict.ALONE and got, "an answer")
-            equal(answer(5, -50, 10)[:2], (abdada.Verdict.CUT, 20))
+            equal((answer(5, -50, 10)[:2], answer(5, -50, 10).bound), ((abdada.Verdict.CUT, 20), abdada.Bound.LOWER))
             equal(answer(4, -50, 10)[:2], (abdada.Verdict.CUT, 20))
             equal(answer(4, -50, 10, strict=True).verdict, abdada.Verdict.OPEN)
             equal(answer(5, -50, 60)[2:5], (20, 60, 99))
@@ -314,7 +320,7 @@ def test_batches_in_buffers():
         answers = bytearray(struct.calcsize(packed.ANSWER.format) * len(keys))
         check(table.ask_packed(asks, answers) is answers)
         columns = list(zip(*struct.iter_unpack(packed.ANSWER.format, answers)))
-        equal([set(column) for column in columns[1:]], [{-10}, {10}, {0}, {1}, {int(abdada.Verdict.OPEN)}])
+        equal([set(column) for column in columns[1:]], [{-10}, {10}, {0}, {1}, {int(abdada.Verdict.OPEN)}, {0}])
         in_flight = table.ask_many([abdada.Ask(key, 6, -10, 10) for key in keys])
         equal({(a.verdict, a.nproc) for a in in_flight}, {(abdada.Verdict.OPEN, 1)}, "the same nodes")
         table.store_packed(memoryview(b"".join(
@@ -337,7 +343,111 @@ def test_batches_in_buffers():
                        lambda: table.ask_packed(asks, bytearray(12)), lambda: table.ask_packed(memoryview(asks)[1:17]),
                        lambda: table.store_packed(memoryview(asks)[::2]), lambda: table.peek_packed(b"\xff" * 16)):
             raises(abdada.InvalidArgument, action)
-        raises(TypeError, lambda: table.store_packed([1, 2]))
+
+
+@needs_package
+def test_the_feed():
+    abdada = package()
+    shard = Shard(heartbeat_ms=5000)
+    results = [abdada.Store(key, 5, key - 9, abdada.Bound.LOWER, 7) for key in range(1, 20)]
+    rows = b"".join(struct.pack(abdada.packed.STORE.format, r.key, r.score, r.move, 0, r.depth, r.bound) for r in results)
+    with killed_at_end(shard), abdada.Table(shard.address, share_depth=4) as a, abdada.Table(shard.address, share_depth=4) as b:
+        for table in a, b:
+            wait_until(lambda table=table: until(table.wait_connected) == 1, "the shard")
+        for share in (lambda: a.share_many(results), lambda: a.share_packed(rows), lambda: [a.share(*r[:5]) for r in results]):
+            got = set()
+
+            def all_came(share=share, got=got):
+                share()
+                b.share(100, 9, 0, abdada.Bound.EXACT)  # it is there
+                b.share(99, 3, 0, abdada.Bound.EXACT)  # too shallow
+                check(all(r.key == 100 for r in a.take_shared()))
+                got.update(b.take_shared())
+                return got == set(results)
+            wait_until(all_came, "all results")
+        wait_until(lambda: (a.share_packed(rows), a.serve(), b.share(100, 9, 0, abdada.Bound.EXACT), b.take_shared_packed())[-1] == rows, "records")
+        b.new_search("another")
+        check(b.take_shared() == [] and a.stats()["shared"] > 0)
+        check(abdada.mix(1) != abdada.mix(2))
+
+
+@needs_package
+def test_chomp_is_solved_by_processes_that_share():
+    shard = Shard(heartbeat_ms=5000)
+    with killed_at_end(shard):
+        status, output = command(python(), os.path.join(ROOT, "examples/chomp.py"), "--servers", shard.address, "7x6")
+        equal(status, 0, output)
+        equal([line.split()[:2] for line in output.splitlines()], [["value", "1"]] * 2, output)
+        check(shard.stats()["shared"] > 0, "results were shared")
+
+
+def none_is_taken(function, good, wrong, flags=()):
+    """Each of these values of an argument is refused, beside good ones; no argument is left out but the flags."""
+    equal(set(wrong) | set(flags), set(inspect.signature(function).parameters) - {"self"}, function)
+    for argument, values in wrong.items():
+        for value in values:
+            def action(argument=argument, value=value):
+                result = function(**{**good, argument: value})
+                raise AssertionError(f"{function.__name__}({argument}={value!r}): {result}")
+            raises(package().InvalidArgument, action)
+
+
+@needs_package
+def test_every_wrong_argument_is_an_invalid_one():
+    abdada = package()
+    other = [None, "x", b"x", "", b"", 0.0, 1.5, [], {}, object()]
+    unsigned, signed = other + [-1, 1 << 31, 1 << 70], other + [-40000, 40000, 1 << 70, -1 << 70]
+    key = other + [-1, -hash("x") if hash("x") > 0 else hash("x"), 1 << 64, 1 << 70]
+    text = [1, b"x", 0.0, [], {}, object(), "engine 1\0strict", "\0", "\udc80"]
+    seconds = ["x", b"x", "", [], {}, float("nan")]
+    rows = [None, 1, [1], [None], ["x"], [()], object()]
+    node = {"key": 1, "depth": 2}
+    opened = {"servers": text + [None, "", [1], ["h:1", "h:2\0"], "127.0.0.1:1\0,", "redis://h:1\0"],
+              "keys": [1, [], "keys\0", b"keys\0"], "name": text + [None],
+              "answer_timeout": seconds + [None, 100, float("inf")]}
+    namespaces = [name for name in key if name not in ("x", "")] + text[4:]
+    none_is_taken(abdada.namespace, {}, {"text": text + [None]})
+    none_is_taken(abdada.mix, {}, {"bits": key})
+    none_is_taken(abdada.Table, {"servers": "h:1"}, {**opened, "namespace": namespaces,
+                                                    "share_depth": unsigned + [64], "share_rate": other + [-1, 1 << 32]}, ["raw_keys"])
+    none_is_taken(abdada.Cluster, {"servers": "h:1"}, opened)
+    with abdada.Table(f"127.0.0.1:{free_port()}", share_depth=1) as table:
+        none_is_taken(table.ask, {**node, "alpha": 0, "beta": 1}, {"key": key, "depth": unsigned, "alpha": signed, "beta": signed},
+                      ["exclusive", "strict"])
+        none_is_taken(table.store, {**node, "score": 0, "bound": abdada.Bound.EXACT},
+                      {"key": key, "depth": unsigned, "score": signed, "bound": unsigned + [0, 4], "move": unsigned})
+        none_is_taken(table.share, {**node, "score": 0, "bound": abdada.Bound.EXACT},
+                      {"key": key, "depth": unsigned, "score": signed, "bound": unsigned + [0, 4], "move": unsigned})
+        none_is_taken(table.new_search, {}, {"namespace": namespaces})
+        none_is_taken(table.release, node, {"key": key, "depth": unsigned})
+        none_is_taken(table.peek, node, {"key": key, "depth": unsigned})
+        for function, argument, kind in ((table.ask_many, "asks", abdada.Ask(1, 2, 0, 1)), (table.release_many, "nodes", abdada.Node(1, 2)),
+                                         (table.store_many, "stores", abdada.Store(1, 2, 0, abdada.Bound.EXACT)),
+                                         (table.share_many, "results", abdada.Store(1, 2, 0, abdada.Bound.EXACT))):
+            wrong = {"key": key, "depth": unsigned, "slot": unsigned, "alpha": signed, "beta": signed, "score": signed,
+                     "bound": unsigned, "move": unsigned}
+            none_is_taken(function, {}, {argument: rows + [[kind._replace(**{field: value})] for field in kind._fields
+                                                           if field in wrong for value in wrong[field]]})
+        none_is_taken(table.peek_many, {}, {"nodes": rows + [[(bad, 2)] for bad in key] + [[(1, bad)] for bad in unsigned]})
+        for function, argument, result in ((table.ask_packed, "asks", "answers"), (table.store_packed, "stores", None), (table.share_packed, "results", None),
+                                           (table.release_packed, "nodes", None), (table.peek_packed, "nodes", "results")):
+            packed = [None, "x", 1, [], [1, 2], object(), b"x" * 15]
+            none_is_taken(function, {argument: bytes(16)},
+                          {argument: packed, **({result: packed[1:] + [bytes(16), bytearray(1)]} if result else {})})
+        none_is_taken(table.wait_connected, {}, {"timeout": seconds + [None, float("inf")]})
+        none_is_taken(table.shard_stats, {}, {"shard": other + [-1, 1, 1 << 70]})
+
+        def broken():
+            yield from ()
+            raise KeyError("the caller's own")
+        for function in (table.ask_many, table.store_many, table.release_many, table.peek_many, abdada.Table, abdada.Cluster):
+            raises(KeyError, lambda function=function: function(broken()), "the caller's own")
+    with abdada.Cluster(f"127.0.0.1:{free_port()}") as cluster:
+        number = other[1:] + [-1, 300, 1 << 70]  # None: no limit
+        none_is_taken(cluster.analyse, {}, {"position": text + [None], "game": text + [None], "algorithm": text + [None],
+                                            "depth": number, "nodes": other[1:] + [-1, 1 << 64], "remote_depth": number,
+                                            "time": seconds + [0, -1, float("inf")], "patience": seconds + [None, -1]},
+                      ["strict", "full", "fresh"])
 
 
 @needs_package
@@ -359,9 +469,6 @@ def test_wrong_values_are_exceptions():
                        lambda: abdada.Table("nonsense"), lambda: abdada.Table([]), lambda: abdada.Cluster("http://h:1"),
                        lambda: abdada.Table("h:1", answer_timeout=100)):
             raises(wrong, action)
-        for action in (lambda: table.ask(1 << 64, 2, 0, 1), lambda: table.ask(-1, 2, 0, 1)):
-            raises(OverflowError, action)
-        raises(TypeError, lambda: table.ask("x", 2, 0, 1))
         for place in "tcp://h:1", "h:1,tcp://h:2", "://":
             raises(wrong, lambda place=place: abdada.Table(place), "HOST:PORT,HOST:PORT,... or a Redis: redis://")
         raises(wrong, lambda: abdada.Table("redisx://h:1"), "redis://")
@@ -471,7 +578,7 @@ def long_search():
     for depth in range(6, 20):
         position = positions()[1]
         found, = ask(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
-        if found["time_ms"] >= (500 if QUICK else 1000):
+        if found["time_ms"] >= (500 if SHORT else 1000):
             return position, depth, found
     return None
 
@@ -620,7 +727,7 @@ def solved(process):
 def test_the_chess_solver_has_one_value_however_many_search_it():
     if why_no_chess():
         return why_no_chess()
-    depth = 3 if QUICK else 4
+    depth = 3 if SHORT else 4
     alone = solved(solve("--depth", depth))
     with ring() as keys, environment(ABDADA_KEYS=keys):
         shard = Shard(keys=keys)
@@ -665,12 +772,12 @@ def test_games_are_annotated_although_a_worker_is_killed():
         shard = Shard(keys=keys)
         helpers = [worker(shard, keys, name) for name in ("w0", "w1")]
         with environment(ABDADA_SERVERS=shard.address), killed_at_end(*helpers, shard):
-            process = annotate("--nodes", 30000 if QUICK else 300000, "--out", after, before)
+            process = annotate("--nodes", 30000 if SHORT else 300000, "--out", after, before)
             # Each worker has a job of its own: the machine is used.
             wait_until(lambda: len(set(shard.working().values())) == 2, "two workers with two jobs")
             helpers[0].send_signal(signal.SIGKILL)
             equal(process.wait(PATIENCE_S), 0, process.tail())
-            check("36/36 positions" in process.err(), process.tail())
+            check("45/45 positions" in process.err(), process.tail())
             wait_until(lambda: shard.stats()["jobs"] == 0, "no job is left")
     with open(after, encoding="utf-8") as file:
         text = file.read()
@@ -681,6 +788,7 @@ def test_games_are_annotated_although_a_worker_is_killed():
         check(all(move[1] for move in game[:-1]), "a move without a value:", game)
         equal(game[-1][1], None)  # mate: nothing is left to search
     equal(games[0][-2][1], "#+1")
+    equal(games[3][-1][1], "0")  # for the third time
     equal(games[1][2][1:], ["#-1", [4], 1])  # g4: a blunder, and another move beside it
     return None
 

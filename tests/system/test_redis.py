@@ -13,14 +13,14 @@ import sys
 import tempfile
 
 import redis_servers
-from cluster import (QUICK, SANITIZED, Cluster, Failure, Worker, answers, check, equal, main, needs, start, top,
+from cluster import (SHORT, SANITIZED, Cluster, Failure, Worker, answers, check, equal, main, needs, start, top,
                      wait_until)
 from redis_servers import Redis, RedisCluster
 from test_cluster import (CHOSEN, STRICT, bratko_kopec, check_long, long_search, outcome, remembered, suite)
 
 DEPTH = 5
 SOME = suite(CHOSEN)
-ALL = SOME if QUICK or SANITIZED else suite(bratko_kopec())
+ALL = SOME if SHORT or SANITIZED else suite(bratko_kopec())
 SEARCH, SEARCH_ALL = (["--epd", file.name, "--depth", DEPTH, "--remote-depth", 2, *STRICT] for file in (SOME, ALL))
 LONG = 1.0  # seconds alone: for a fault to fall into
 USED = 20  # calls of scripts after which a search uses the Redis

@@ -19,14 +19,15 @@ import sys
 import tempfile
 
 import ssh_hosts
-from cluster import ROOT, SLOWNESS, Process, answers, ask, check, equal, free_port, main, needs, path_of, positions, run, start, wait_until
+from cluster import (ROOT, SHORT, SLOWNESS, Process, answers, ask, check, equal, free_port, main, needs, path_of, positions, run, start,  # noqa: E402
+                     wait_until)
 
 reason = ssh_hosts.why_not()  # before anything else: it moves this process into a namespace of its own
 SCRIPTS = os.path.join(ROOT, "deploy", "cluster")
 SHARD = "ttserver = { memory = \"32M\" }\n"
 WORKER = "ttworker = { hash = 4 }\n"
 STRICT = ["--strict", "--select", "plain"]
-LONG_S = 1.0
+LONG_S = 0.3 if SHORT else 1.0
 PATIENCE = 120 * SLOWNESS
 
 
@@ -162,7 +163,11 @@ def a_wrong_file_is_one_line_that_names_the_key(reader):
             (good.replace("ssh = \"h\"", ""), "host 1: ssh is missing"),
             (good.replace('"h"', '"-oProxyCommand=x"'), "host 1: ssh = '-oProxyCommand=x': must be"),
             (good.replace('"h"', '"h/.."'), "host 1: name = 'h/..': must be"),
+            (good.replace('"h"', r'"a\u0000b"'), r"host 1: ssh = 'a\x00b': must be"),
+            (good.replace('"h"', r'"a\u007f"'), r"host 1: ssh = 'a\x7f': must be"),
             (good.replace('"a"', '"a:1,b"'), "host 1: address = 'a:1,b': must be"),
+            (good.replace('"a"', r'"a\u0000b"'), r"host 1: address = 'a\x00b': must be"),
+            (good.replace("{}", r'{ options = ["--log\u001b"] }'), r"options = ['--log\x1b']: must be"),
             (good.replace("{}", "{ port = 70000 }"), "host h: ttserver 1: port = 70000: must be a whole number"),
             (good.replace("{}", "{ port = true }"), "port = True: must be a whole number"),
             (good.replace("{}", "{ port = 65535, shards = 2 }"), "shards = 2: port 65536 of the last one is more"),
@@ -321,6 +326,38 @@ def a_process_that_has_the_number_of_another_is_left_alone():
             sleeper.wait()
 
 
+def all_threads_are_the_cpus_that_a_login_may_use():
+    """By its affinity and by the quotas of its cgroups; a variable of OpenMP says nothing of ours."""
+    for variable in "OMP_NUM_THREADS", "OMP_THREAD_LIMIT":
+        equal([shell("cpus", (variable, count)) for count in ("1", "7")], [shell("cpus", (variable, ""))] * 2, variable)
+    one = {min(os.sched_getaffinity(0))}
+    most = len(os.sched_getaffinity(0))
+    with folder() as root:
+        def found(list_of_cgroups, files):
+            for name in ("list", *files):
+                os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+                with open(os.path.join(root, name), "w", encoding="ascii") as file:
+                    file.write(files.get(name, list_of_cgroups))
+            return int(shell("cpus $ROOT/list $ROOT", ("ROOT", root)))
+
+        version_2, version_1 = "0::/a/b\n", "5:cpuacct,cpu:/x/y\n4:memory:/z\n0::/\n"
+        quotas = "cpu/x/cpu.cfs_quota_us", "cpu/x/cpu.cfs_period_us"
+        equal(found(version_2, {}), most)
+        equal(found(version_2, {"a/b/cpu.max": "max 100000\n", "ab/cpu.max": "1 100000\n"}), most)
+        equal(found(version_2, {"a/cpu.max": f"{most * 100000 - 99999} 100000\n"}), most, "a part of one is one")
+        equal(found(version_2, {"a/cpu.max": "100000 100000\n"}), 1, "of the one around it")
+        equal(found(version_2, {"a/cpu.max": "max 100000\n", "unified/cpu.max": "50000 100000\n"}), 1, "beside version 1")
+        equal(found(version_1, dict(zip(quotas, ("-1\n", "100000\n")), **{"unified/cpu.max": "max 100000\n"})), most)
+        equal(found(version_1, dict(zip(quotas, ("60000\n", "100000\n")))), 1)
+        equal(int(shell("cpus /nowhere $ROOT", ("ROOT", root))), most)
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, one)
+        equal(int(shell("cpus")), 1)
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 SSH_FOR_US = """#!/bin/sh
 echo "$@" >>"$SAID"
 if [ "$1" = -G ] || [ "$3" = -G ]; then
@@ -386,6 +423,24 @@ def the_hint_can_be_pasted_into_a_shell(_):
 
 
 @reads_files
+def a_login_that_was_shut_out_is_tried_again(_):
+    closed = b"kex_exchange_identification: Connection closed by remote host"
+    script = (SSH_FOR_US + f'[ -e "$SAID.$PPID" ] || {{ : >"$SAID.$PPID"; echo "{closed.decode()}" >&2; exit 255; }}\n'
+              'while [ "$1" != -- ]; do shift; done\nexec sh -c "$3"\n')
+    with with_ssh(script) as (_path, call):
+        status, out, err = call("status")
+        check(status == 1 and " down " in out and "unreachable" not in out + err, status, out, err)
+        equal(call("logs"), (0, "", ""))
+    launcher_itself()
+    host, calls = sys.modules["cluster_host"], []
+    for bound, said, tries in ((0, closed, 1), (60, b"open failed: connect failed\n" + closed, 1), (60, b"Connection refused", 1)):
+        host.SHUT_OUT_S, host.talk = bound, lambda *_, said=said: calls.append(said) or (255, b"", said)
+        equal(host.log_in([]), (255, b"", said))
+        equal(len(calls), tries, said)
+        calls.clear()
+
+
+@reads_files
 def an_upgrade_believes_no_top_that_says_nothing(_):
     def row(port, state="up", workers=2, jobs=1):
         return json.dumps({"kind": "shard", "address": f"127.0.0.1:{port}", "state": state, "workers": workers, "jobs": jobs})
@@ -409,24 +464,28 @@ def an_upgrade_believes_no_top_that_says_nothing(_):
             equal(upgrade(*lines), (1, "abdada cluster: abdada top: no answer, exit status 0\n"), lines)
         equal(upgrade(row(1), row(2, "down")),
               (1, "h1: left as it is, as 127.0.0.1:2 of another host is not up as seen from this machine (`abdada cluster "
-                  "restart HOST` starts what is down): `abdada cluster upgrade` again goes on\n"))
+                  "restart HOST` starts what is down): run `abdada cluster upgrade` again to continue\n"))
 
 
 @reads_files
 def an_upgrade_waits_for_all_and_says_for_what(_):
     launcher, cluster = launcher_itself(), argparse.Namespace(servers=["a", "b"])
 
-    def waits_for(**rows):
-        launcher.tables_of = lambda *_: {name: {"workers": workers, "jobs": jobs} for name, (workers, jobs) in rows.items()}
+    def waits_for(jobs=(), **workers):
+        """jobs: of how many shards each is; 0 and 1 were of all before."""
+        said, at = [], {str(i): {"shards": shards, "owner": "anna"} for i, shards in enumerate(jobs)}
+        launcher.tables_of = lambda *_: ({name: {"workers": count} for name, count in workers.items()}, at)
+        launcher.say = said.append
         try:
-            launcher.wait_for_all(cluster, None, 2, 0)
+            launcher.wait_for_all(cluster, None, 2, {"0", "1"}, 0)
         except launcher.Trouble as trouble:
-            return str(trouble)
-        return None
-    equal(waits_for(a=(2, 1), b=(2, 1)), None)
-    equal(waits_for(a=(2, 1)), "b is not up again, as seen from this machine, after 0 s")
-    equal(waits_for(a=(2, 1), b=(1, 1)), "b has 1 of 2 workers again after 0 s")
-    equal(waits_for(a=(2, 0), b=(2, 3)), "a has 0 jobs again, where each other shard has 3 or more, after 0 s")
+            said.append(str(trouble))
+        return said
+    equal(waits_for(a=2, b=2), [])
+    equal(waits_for(a=2), ["b is not up again, as seen from this machine, after 0 s"])
+    equal(waits_for(a=2, b=1), ["b has 1 of 2 workers again after 0 s"])
+    equal(waits_for(a=2, b=2, jobs=(2, 2, 1)), [])  # one of some shards holds nothing up
+    equal(waits_for(a=2, b=2, jobs=(2, 1)), ["job 1 of anna is at 1 of 2 shards only after 0 s: continuing without it"])
 
 
 # ---- what needs them ----
@@ -504,21 +563,24 @@ def bench_measures_the_hosts_and_leaves_them_as_they_were():
         refused = file.run("bench", status=1)
         equal((refused.out(), "is down: `abdada cluster up` first" in refused.err()), ("", True), refused.err())
         file.run("up")
+        other = f"h{two.number}", "ttworker-1"
+        if not SHORT:
+            before = file.pids()
+            about, *rows = map(json.loads, file.run("bench", "--quick", "--json").lines["out"])
+            check(0 < about["round_trip_us"] <= about["round_trip_p99_us"] and about["operations_per_s"] > 0, about)
+            equal([(row["hosts"], row["threads"]) for row in rows], [(0, 1), (1, 1), (2, 2)])
+            for row in rows:
+                check(row["nodes_per_s"] > 0 and row["depth"] >= 1 and 0 <= row["talking"], row)
+                equal(row["bytes_per_s"] > 0, row["hosts"] > 0, row)
+            equal([len(row.get("virtual_depths", [])) > 0 for row in rows], [False] + 2 * [about["predicted"]])
+            after = file.pids()
+            equal({which for which in after if after[which] != before[which]}, {other})
+            check("unchanged" in file.run("up").out())
         before = file.pids()
-        about, alone, first, both = map(json.loads, file.run("bench", "--quick", "--json").lines["out"])
-        check(0 < about["round_trip_us"] <= about["round_trip_p99_us"] and about["operations_per_s"] > 0, about)
-        equal([(row["hosts"], row["threads"]) for row in (alone, first, both)], [(0, 1), (1, 1), (2, 2)])
-        for row in alone, first, both:
-            check(row["nodes_per_s"] > 0 and row["depth"] >= 1 and 0 <= row["talking"], row)
-            equal(row["bytes_per_s"] > 0, row["hosts"] > 0, row)
-        equal([len(row.get("virtual_depths", [])) > 0 for row in (alone, first, both)], [False] + 2 * [about["predicted"]])
-        after, other = file.pids(), (f"h{two.number}", "ttworker-1")
-        equal({which for which in after if after[which] != before[which]}, {other})
-        check("unchanged" in file.run("up").out())
         changed = File(one.site, (one, SHARD + WORKER), (two, WORKER.replace("hash = 4", "hash = 8")))
         refused = changed.run("bench", status=1)
         check(f"h{two.number}: ttworker-1 is not what " in refused.err(), refused.err())
-        equal(file.pids(), after)
+        equal(file.pids(), before)
 
         file = File(one.site, (one, SHARD + WORKER), (two, WORKER))
         stopped = file.start("bench", "--quick")
@@ -597,7 +659,7 @@ def what_a_login_does_is_not_what_a_host_says():
                 (["echo Closed >&2", "exit 3"], "its login ended with exit status 3, and said: Closed"),
                 (["exit 4"], "its login ended with exit status 4, without a word"),
                 (["echo Closed", "exit 255"], "its login ended with exit status 255, and said: Closed"),
-                (["echo Closed", "exit 0"], "its shell answered with something else: 'Closed'"),
+                (["echo Closed", "exit 0"], "unexpected answer of its shell: 'Closed'"),
                 (["read -r line"], "its login reads standard input"), (["read -r -n 1"], "its login reads standard input"),
                 (["head -c 20000 >/dev/null"], "its login reads standard input"), (["head -c 500"], "its login reads standard input")):
             login(*lines)
@@ -750,21 +812,11 @@ def an_upgrade_goes_from_host_to_host_while_a_search_goes_on():
         equal(found["score"], score)
         ask_all(4, 2, *place)
 
-        # To programs of the version before, which speak no newer protocol, and back: as real builds of two versions would.
-        old = another_build(site, "third")
-        for program in ("ttserver", "ttworker"):
-            path = os.path.join(os.path.dirname(old), program)
-            os.rename(path, path + ".real")
-            with open(path, "w", encoding="ascii") as script:
-                script.write(f'#!/bin/sh\nABDADA_PROTOCOL=8 exec {path}.real "$@"\n')
-            os.chmod(path, 0o755)
-            os.chmod(path + ".real", 0o755)
-        status, out, err = cluster_of(old, "upgrade", file, names[0], names[2])
-        equal(status, 0, out, err)
-        ask_all(4, 2, *place)
-        rows = [json.loads(line) for line in run("abdada", "top", "--once", "--json", *place, "--wait", "10000").lines["out"]]
-        equal(sorted(row["protocol"] for row in rows if row["kind"] == "shard"), [8, 9])
-        equal(sorted(row["protocol"] for row in rows if row["kind"] == "worker"), [8, 8, 8, 9])
+        # To another build on two of the hosts.
+        if not SHORT:
+            status, out, err = cluster_of(another_build(site, "third"), "upgrade", file, names[0], names[2])
+            equal(status, 0, out, err)
+            ask_all(4, 2, *place)
 
         # A host that cannot be upgraded, with its shard out of reach: one line, and all others stay as they are.
         before = file.pids()
@@ -772,7 +824,7 @@ def an_upgrade_goes_from_host_to_host_while_a_search_goes_on():
         status, out, err = cluster_of(path_of("abdada"), "upgrade", file)
         equal(status, 1, out, err)
         line = only(err, f"{names[1]}: ")
-        check("unreachable" in line and f"; {names[0]}, {names[2]} as before: `abdada cluster upgrade` again goes on" in line, line)
+        check("unreachable" in line and f"; {names[0]}, {names[2]} as before: run `abdada cluster upgrade` again to continue" in line, line)
         status, out, err = cluster_of(path_of("abdada"), "upgrade", file, names[0])
         equal(status, 1, out, err)
         line = only(err, f"{names[0]}: ")
@@ -798,7 +850,11 @@ def an_upgrade_goes_from_host_to_host_while_a_search_goes_on():
         rows = file.rows(status=1)
         equal({which for which, row in rows.items() if row["pid"] == before[which]},
               {which for which in before if which[0] != names[0]})
+        some = start("--servers", f"{two.address}:7400", "--keys", file.keys, "--depth", 60, position)  # not all shards
+        some.wait_line("shards 1/1", "err")
         equal(cluster_of(path_of("abdada"), "upgrade", file)[0], 0)
+        check(some.running())
+        some.kill()
         ask_all(4, 2, *place)
         file.run("down")
 
@@ -830,6 +886,20 @@ def clusters_on_the_same_hosts_do_not_disturb_each_other():
             file.run("down")
         equal([host.processes(user) for host in (one, two) for user in ("anna", "bela")], [{}] * 4)
         equal([host.files(user) for host in (one, two) for user in ("anna", "bela")], [[]] * 4)
+
+
+@needs_hosts
+def many_hosts_behind_a_busy_sshd_are_all_reached():
+    with hosts(1, sshd="MaxStartups 2:100:3\n") as (one,):
+        file = File(one.site, (one, SHARD))
+        with open(file.path, "a", encoding="utf-8") as out:
+            for i in range(12):
+                out.write(f'[[host]]\nname = "w{i}"\nssh = "anna@{one.address}"\n{WORKER}\n')
+        done = file.run("status", status=1)  # nothing runs
+        equal(sorted(done.lines["err"]), sorted([f"h{one.number}: ttserver-7400 is down",
+                                                 *(f"w{i}: ttworker-1 is down" for i in range(12))]))
+        with open(one.site.path(f"sshd.host-{one.number}.log"), encoding="utf-8") as log:
+            check("MaxStartups" in log.read(), "nobody was shut out")
 
 
 @needs_hosts
@@ -886,9 +956,11 @@ if __name__ == "__main__":
         hosts_of_the_past_are_removed_by_names_alone,
         a_log_is_kept_within_bounds,
         a_process_that_has_the_number_of_another_is_left_alone,
+        all_threads_are_the_cpus_that_a_login_may_use,
         what_ssh_prints_is_bounded,
         nothing_of_here_is_forwarded_and_no_hint_without_a_host,
         the_hint_can_be_pasted_into_a_shell,
+        a_login_that_was_shut_out_is_tried_again,
         an_upgrade_believes_no_top_that_says_nothing,
         an_upgrade_waits_for_all_and_says_for_what,
         a_cluster_starts_searches_loses_a_host_and_ends,
@@ -898,5 +970,6 @@ if __name__ == "__main__":
         up_changes_what_differs_and_nothing_else,
         an_upgrade_goes_from_host_to_host_while_a_search_goes_on,
         clusters_on_the_same_hosts_do_not_disturb_each_other,
+        many_hosts_behind_a_busy_sshd_are_all_reached,
         a_host_in_trouble_is_one_line_and_the_rest_runs,
     ]))

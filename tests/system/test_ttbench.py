@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from cluster import QUICK, Cluster, Process, Shard, check, equal, free_port, main, promised, run, wait_until
+from cluster import QUICK, SHORT, Cluster, Process, Shard, check, equal, free_port, main, promised, run, wait_until
 
 PATIENCE_S = 180  # a search is recorded first: half a minute with tsan on a busy machine
 PROMISED = ["ops_per_s", "asks_per_s", "p50_us", "p99_us", "errors"]
@@ -62,7 +62,7 @@ def json_has_the_promised_fields_and_agrees_with_the_shard():
                 ["--batch", "1", "--window", "1", "--pattern", "random"],
                 ["--pattern", "chess"], ["--pattern", "random", "--mix", "1:0"],
                 ["--batch", "1024", "--window", "3", "--clients", "3"]]
-        for options in rows[:4] if QUICK else rows:
+        for options in rows[:4] if SHORT else rows:
             before = [s.stats() for s in c.shards]
             result = bench(c.servers, "--seconds", "0.3", *options)
             after = [s.stats() for s in c.shards]

@@ -21,7 +21,7 @@ import zmq
 from network import free_port
 
 BIN = os.environ.get("BIN", "./bin")
-VERSION = 8
+VERSION = 9
 HELLO, WELCOME, ASK, ANSWER, STORE, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT, POST, JOB = range(1, 12)
 STATS, STATS_ANSWER, ERROR, BYE = range(15, 19)
 WORKER, FRONT, CLIENT = range(3)
@@ -174,7 +174,7 @@ def test_a_silent_session_expires():
 
 def test_wrong_use_exits_2_with_one_line():
     wrong = [["--nonsense"], ["--shards", "0"], ["--shards", "1000"], ["--memory", "12Q"],
-             ["--memory", "1"], ["--memory", "999T"], ["--listen", "7400"],
+             ["--memory", "1"], ["--listen", "7400"],
              ["--listen", "127.0.0.1:70000"],
              ["--listen", "0.0.0.0:0"], ["--listen", "*:0"], ["--heartbeat"], ["operand"],
              ["--keys", "/tmp", "--insecure"], ["--jobs", "-1"],
@@ -185,6 +185,13 @@ def test_wrong_use_exits_2_with_one_line():
     for options in (["--help"], ["--version"]):
         code, out, err = run(*options)
         assert code == 0 and out and err == ""
+
+
+def test_more_memory_than_there_is_exits_1_with_one_line():
+    for size, said in (("999T", "999 TiB"), ("8388608T", "8 EiB")):
+        code, out, err = run("--memory", size)
+        assert code == 1 and out == "" and err.count("\n") == 1, (code, out, err)
+        assert err.startswith(f"ttserver: --memory {said} exceeds "), err
 
 
 def test_address_in_use_exits_1_with_one_line():
@@ -214,7 +221,7 @@ def test_a_thousand_connections_and_random_bytes_do_no_harm():
             s.close()
         peers = [Client(port, hello=False) for _ in range(10)]
         for peer in peers:
-            peer.say(HELLO, 2, CLIENT, 0, 0, burst, "brief", 0)
+            peer.say(HELLO, 2, CLIENT, 0, 0, burst + 1, "brief", 0)
             peer.socket.send(rng.randbytes(rng.randrange(0, 3000)))
             peer.socket.send_multipart([b"\x93\x02", b"", b"x" * rng.randrange(100)])
         for peer in peers:

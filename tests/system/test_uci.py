@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from cluster import QUICK, SANITIZED, Cluster, Shard, check, equal, main, path_of, run, scratch, wait_until
+from cluster import SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, run, scratch, wait_until
 from uci import Uci, legal_moves
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -99,7 +99,7 @@ def a_hash_that_is_too_large_leaves_the_old_one():
     uci.say("uci")
     most = int(uci.expect(r"^option name Hash type spin default \d+ min 1 max (\d+)$")[1])
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
-    equal(most, min(memory, 1 << 20))
+    check(64 <= most <= min(memory - 16, 1 << 20), "beside the program:", most, memory)
     uci.say("position startpos", "go depth 8")
     nodes = int(uci.expect(r"^info depth 8 .* nodes (\d+) ")[1])
     uci.expect("^bestmove ")
@@ -425,6 +425,16 @@ class Unread:
             return pipe.read()[self.filled:].decode().splitlines()
 
 
+def shards_are_served_while_the_line_of_a_mate_is_sought():
+    """After the last iteration, for seconds."""
+    shard = Shard(heartbeat_ms=600)
+    uci = Uci("--servers", shard.address)
+    uci.say("setoption name Hash value 16", "position fen 8/8/3k4/8/8/4KQ2/8/8 w - - 0 1", "go depth 13")
+    uci.expect("^bestmove")
+    equal(shard.stats()["sessions_expired"], 0)
+    uci.quit()
+
+
 def a_reader_that_does_not_read_stops_no_search():
     """The search begins, and ends when its time is over, while nobody reads what it prints."""
     shard = Shard(heartbeat_ms=3000)
@@ -455,7 +465,7 @@ def each_go_has_one_answer():
     print(f"# seed {seed}", flush=True)
     rng = random.Random(seed)
     uci = Uci()
-    storms, length = (20, 40) if QUICK or SANITIZED else (int(os.environ.get("STORMS", "3000")), 6)
+    storms, length = (20, 40) if SHORT or SANITIZED else (int(os.environ.get("STORMS", "3000")), 6)
     for _ in range(storms):
         begin = len(uci.lines["out"])
         uci.say("position startpos")
@@ -492,6 +502,7 @@ if __name__ == "__main__":
         less_strength_is_fewer_nodes,
         endgame_tables_that_are_not_there_are_said,
         endgame_tables_choose_the_moves,
+        shards_are_served_while_the_line_of_a_mate_is_sought,
         a_reader_that_does_not_read_stops_no_search,
         each_go_has_one_answer,
     ]))

@@ -6,10 +6,12 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 
-from cluster import QUICK, ROOT, SANITIZED, Cluster, check, equal, main, needs, path_of
+from cluster import SHORT, ROOT, SANITIZED, Cluster, Shard, Worker, check, equal, main, needs, path_of
 
+SEED = int(os.environ.get("TEST_SEED", random.randrange(1 << 32)))
 VENV = os.path.join(ROOT, "build", "venv")
 
 
@@ -56,7 +58,7 @@ def play_game(board, white, black, limit, plies=300, **more):
 
 @needs_chess
 def games_of_one_second():
-    for _ in range(1 if QUICK else 4):
+    for _ in range(1 if SHORT else 4):
         clock = {chess.WHITE: 1.0, chess.BLACK: 1.0}
 
         def limit(_board):
@@ -73,10 +75,77 @@ def games_of_one_second():
               f"{clock[chess.WHITE]:.2f} {clock[chess.BLACK]:.2f} s")
 
 
+class Stall:
+    """The time by which this machine let a thread sleep too long, in all, since it was last asked."""
+
+    def __init__(self):
+        self.total, self.ends = 0.0, threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        before = time.monotonic()
+        while not self.ends.wait(0.005):
+            now = time.monotonic()
+            late, before = now - before - 0.005, now
+            self.total += late if late > 0.002 else 0  # less is how any timer is
+
+    def take(self):
+        found, self.total = self.total, 0.0
+        return found
+
+
+def replace(processes, index, kind, *arguments):
+    processes[index].kill()
+    processes[index] = kind(*arguments)
+
+
+# Seconds at first and for each move, moves until more is added (0: never).
+CLOCKS = ((1, 0.01, 0), (0.7, 0.013, 0), (3, 0, 0), (1.3, 0, 7), (0.5, 0.1, 0), (2, 0.003, 3))
+
+
+@needs_chess
+def games_at_odd_clocks_while_workers_and_shards_are_killed():
+    """No flag falls: what the machine itself stalls a move is not counted."""
+    rng, stall = random.Random(SEED), Stall()
+    print(f"# TEST_SEED={SEED}", flush=True)
+    for game in range(1 if SHORT or SANITIZED else 12):
+        first, each, moves = CLOCKS[(SEED + game) % len(CLOCKS)]
+        clock, least, kills = {chess.WHITE: first, chess.BLACK: first}, first, 0
+        board = chess.Board()
+        with Cluster(shards=2, workers=2) as cluster, engine("--servers", cluster.servers) as white, \
+                engine("--servers", cluster.servers, Threads=2) as black:
+            while not board.is_game_over(claim_draw=True) and len(board.move_stack) < (60 if SHORT else 300):
+                if rng.randrange(12) == 0 or len(board.move_stack) == 4:  # one kill at least
+                    kills += 1
+                    which = rng.randrange(2)
+                    if rng.randrange(2):
+                        replace(cluster.workers, which, Worker, cluster.servers)
+                    else:
+                        replace(cluster.shards, which, Shard, cluster.shards[which].port)
+                turn, left = board.turn, moves - len(board.move_stack) // 2 % moves if moves else None
+                limit = chess.engine.Limit(white_clock=clock[chess.WHITE], white_inc=each, black_clock=clock[chess.BLACK],
+                                           black_inc=each, remaining_moves=left)
+                stall.take()
+                begin = time.monotonic()
+                move = (white if turn else black).play(board, limit).move
+                used = time.monotonic() - begin
+                check(move in board.legal_moves, board.fen(), move)
+                clock[turn] -= max(0.0, used - stall.take())
+                check(clock[turn] > 0, f"TEST_SEED={SEED}: game {game}: lost on time after", used, "s:", board.fen())
+                least = min(least, clock[turn])
+                clock[turn] += each + (first if left == 1 else 0)
+                board.push(move)
+        check(kills >= 1, f"TEST_SEED={SEED}: game {game}: nothing was killed:", board.fen())
+        print(f"# {first} s + {each} s: {board.result(claim_draw=True)} after {len(board.move_stack)} plies, {kills} killed, "
+              f"never less than {least:.2f} s left", flush=True)
+    stall.ends.set()
+
+
 @needs_chess
 def games_of_chess960():
     rng = random.Random(960)
-    for _ in range(2 if QUICK or SANITIZED else 12):
+    for _ in range(2 if SHORT or SANITIZED else 12):
         board = chess.Board.from_chess960_pos(rng.randrange(960))
         with engine() as one:
             play_game(board, one, one, lambda _: chess.engine.Limit(nodes=300))
@@ -169,12 +238,13 @@ async def interrupt(count):
 
 @needs_chess
 def stops_at_any_moment():
-    asyncio.run(interrupt(30 if QUICK or SANITIZED else 300))
+    asyncio.run(interrupt(30 if SHORT or SANITIZED else 300))
 
 
 if __name__ == "__main__":
     sys.exit(main([
         games_of_one_second,
+        games_at_odd_clocks_while_workers_and_shards_are_killed,
         games_of_chess960,
         castling_of_chess960_over_shards,
         games_with_pondering,

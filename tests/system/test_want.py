@@ -261,7 +261,123 @@ def a_proofs_disk_fails_at_each_call():
         print(f"# {calls} calls, {said['claims']} claims")
 
 
-TESTS = [a_shards_disk_fails_at_each_call, a_proofs_disk_fails_at_each_call, a_shard_starts_or_says_why_not, shards_with_keys_start_or_say_why_not, a_worker_starts_or_says_why_not,
+# ---- memory that a process may not have ----
+
+def cgroup_of(mib):
+    """A new cgroup with so much memory; None: this machine lets us make none."""
+    with open("/proc/self/cgroup", encoding="ascii") as file:
+        of_kind = {kinds: path for _, kinds, path in (line.rstrip("\n").split(":", 2) for line in file)}
+    for tree, own, name in (("/sys/fs/cgroup/memory", of_kind.get("memory"), "memory.limit_in_bytes"),
+                            ("/sys/fs/cgroup", of_kind.get(""), "memory.max")):
+        path = f"{tree}{own}/abdada-{os.getpid()}-{mib}"
+        try:
+            os.mkdir(path)
+            with open(os.path.join(path, name), "w", encoding="ascii") as file:
+                file.write(str(mib << 20))
+            return path
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+    return None
+
+
+@contextlib.contextmanager
+def within(mib, how):
+    """Starts programs that may have so much memory, or ends with None where the machine has no such bound."""
+    path = cgroup_of(mib) if how == "cgroup" else None
+    begin = f"echo $$ >{path}/cgroup.procs" if path else f"ulimit -v {mib << 10}"
+    started = []
+
+    def start(program, *arguments):
+        started.append(Process("/bin/sh", "-c", f'{begin}; exec "$0" "$@"', path_of(program), *arguments))
+        return started[-1]
+    try:
+        yield start if path or how != "cgroup" else None
+    finally:
+        for process in started:
+            process.kill()
+        if path:
+            cluster.wait_until(lambda: not open(os.path.join(path, "cgroup.procs"), encoding="ascii").read(), "an empty cgroup")
+            os.rmdir(path)
+
+
+def an_engine_keeps_its_table_when_there_is_no_memory_for_another():
+    for mib, how in ((300000 >> 10, "ulimit"), (40, "cgroup")):
+        with within(mib, how) as start:
+            if not start:
+                return "no cgroup of memory can be made here"
+            engine = start("abdada", "uci")
+            engine.send("uci")
+            said, _ = engine.wait_line(r"^option name Hash type spin default (\d+) min 1 max (\d+)$")
+            check(int(said[1]) <= int(said[2]) < mib - 16, said[0])
+            engine.send("setoption name Hash value 1024\ngo depth 3")
+            engine.wait_line("^bestmove [a-h]")
+            errors = [line for line in engine.lines["out"] if "error" in line]
+            equal(errors, [f"info string error: option 'Hash' is a number from 1 to {said[2]}, not '1024'"])
+            engine.send(f"setoption name Hash value {said[2]}\ngo depth 4")
+            _, at = engine.wait_line("^info depth 4 ")
+            engine.wait_line("^bestmove [a-h]", begin=at)
+            if how == "ulimit":
+                engine.send("setoption name Threads value 256\nisready\ngo depth 5")
+                _, at = engine.wait_line(f"^info string error: .*; Hash stays {said[2]}, Threads 1$", begin=at)
+                _, at = engine.wait_line("^readyok$", begin=at)
+                engine.wait_line("^bestmove [a-h]", begin=at)
+            engine.send("quit")
+            equal(engine.wait(), 0, engine.tail())
+    return None
+
+
+def a_search_that_has_no_memory_does_not_start():
+    """All that it is going to take counts; what is within it searches, and is not killed."""
+    ffo = os.path.join(ROOT, "tests/data/othello/ffo.obf")
+    nowhere = ["--servers", f"127.0.0.1:{cluster.free_port()}"]
+    rows = [(100, 1, ["abdada", "solve", "-j", "1", "--hash", "64", "--private", "--obf", ffo]),
+            (100, 1, ["ttworker", *nowhere, "--hash", "64", "--private"]), (64, 1, ["abdada", "bench"]),
+            (64, 1, ["abdada", "sim", "--hash", "256", "--workers", "16", "--depth", "4"]),
+            (64, 1, ["abdada", "gtp", "--hash", "1"]), (64, 1, ["ttserver", "--listen", "127.0.0.1:0", "--memory", "60M"]),
+            (64, 1, ["abdada", "uci", "--hash", "64"]), (64, 1, ["abdada", "analyse", "--hash", "64", "--depth", "3", POSITION]),
+            (100, 0, ["abdada", "solve", "--hash", "8", ENDING]),
+            (100, 0, ["abdada", "analyse", "--hash", "64", "--depth", "3", POSITION]),
+            (100, 0, ["abdada", "sim", "--hash", "32", "--workers", "4", "--depth", "4"])]
+    for mib in sorted({row[0] for row in rows}):
+        with within(mib, "cgroup") as start:
+            if not start:
+                return "no cgroup of memory can be made here"
+            for status, words in (row[1:] for row in rows if row[0] == mib):
+                process = start(*words)
+                process.close_input()
+                equal(process.wait(), status, words, process.tail())
+                said = process.lines["err"]
+                if status == 1:
+                    check(len(said) == 1 and "that this cgroup (container) leaves" in said[0], said)
+            if mib == 100:
+                worker = start("ttworker", *nowhere, "--hash", "8", "--private")
+                worker.wait_line("^ready$")
+                equal(worker.end(), 0, worker.tail())
+    with within(192, "cgroup") as start:  # what another one has there is taken
+        words = "ttworker", *nowhere, "--hash", "64", "--private"
+        worker = start(*words)
+        worker.wait_line("^ready$")
+        second = start(*words)
+        equal(second.wait(), 1, second.tail())
+        check("that this cgroup (container) leaves" in second.err(), second.tail())
+        equal(worker.end(), 0, worker.tail())
+    return None
+
+
+def a_proof_that_has_no_memory_is_refused():
+    with tempfile.TemporaryDirectory(prefix="abdada-want-") as folder, within(64, "ulimit") as start:
+        proof = os.path.join(folder, "proof")
+        equal(run("abdada", "solve", "--hash", "4", "--proof", proof, ENDING).status, 0)
+        equal(run("abdada", "check", proof).status, 0)
+        check_it = start("abdada", "check", proof)
+        check_it.close_input()
+        equal(check_it.wait(), 2, check_it.tail())
+        equal(check_it.lines["err"], [f"abdada check: {proof}: it needs more memory than --memory or this machine (container) allows"])
+
+
+TESTS = [a_proof_that_has_no_memory_is_refused, an_engine_keeps_its_table_when_there_is_no_memory_for_another, a_search_that_has_no_memory_does_not_start,
+         a_shards_disk_fails_at_each_call, a_proofs_disk_fails_at_each_call, a_shard_starts_or_says_why_not, shards_with_keys_start_or_say_why_not, a_worker_starts_or_says_why_not,
          a_search_ends_or_says_why_not, a_search_over_dead_shards_ends_or_says_why_not, a_solve_ends_or_says_why_not,
          an_engine_starts_or_says_why_not, a_board_program_starts_or_says_why_not, those_who_watch_shards_end_or_say_why_not,
          keys_are_made_or_it_is_said_why_not, a_launcher_starts_or_says_why_not]

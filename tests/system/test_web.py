@@ -11,7 +11,9 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -50,25 +52,19 @@ class Web(Process):
         finally:
             connection.close()
 
-    @contextlib.contextmanager
-    def events(self):
-        """Yields a function that returns the next view."""
-        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE)
-        try:
-            connection.request("GET", "/events", headers={"Authorization": f"Bearer {self.token}"} if self.token else {})
-            answer = connection.getresponse()
-            equal((answer.status, answer.headers["Content-Type"]), (200, "text/event-stream"))
+    def view(self, newer_than=0):
+        """The next view: the first one whose time_ms is more."""
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
-            def following():
-                while True:
-                    line = answer.readline()
-                    check(line, "the stream ended")
-                    if line.startswith(b"data: "):
-                        return json.loads(line[6:])
-            yield following
-            answer.close()
-        finally:
-            connection.close()
+        def newer():
+            status, answered, body = self.get("/view", **headers)
+            check(status in (200, 204) and (status == 200) == bool(body), status, body)
+            view = status == 200 and json.loads(body)
+            if view and view["time_ms"] > newer_than:
+                equal(answered["Content-Type"], "application/json")
+                return view
+            return None
+        return wait_until(newer, "a view")
 
 
 @contextlib.contextmanager
@@ -133,6 +129,9 @@ def wrong_use_is_said():
             (["--web", "nonsense"], 2, "nonsense"),
             (["--web", "127.0.0.1:99999"], 2, "99999"),
             (["--web", "0", "--json"], 2, "--web excludes --once and --json"),
+            (["--web", "0", "--web-host", "https://a.example/"], 2, "https://a.example/"),
+            (["--web-host", "a"], 2, "--web-host needs --web"),
+            (["--web", "0"] + 17 * ["--web-host", "a"], 2, "a"),
             (["--web", "0.0.0.0:0"], 1, "can be reached from other machines"),
             (["--web", "no-such-host.invalid:80"], 1, "unknown host")):
         done = run("abdada", "top", "--servers", "127.0.0.1:1", *words)
@@ -152,12 +151,17 @@ def it_serves_loopback_unless_another_host_is_named():
         equal(web.get("/", Host="example.com")[0], 421, "a page of a foreign name")
         equal(web.get("/", Host="localhost:9")[0], 200, "a forwarded port")
         equal(web.end(), 0, web.err())
-    web = Web("127.0.0.1:1", "0.0.0.0:0", "--insecure")
-    connection = http.client.HTTPConnection("127.0.0.1", int(web.address.rsplit(":", 1)[1]), timeout=PATIENCE)
-    connection.request("GET", "/", headers={"Host": "example.com"})
-    equal(connection.getresponse().status, 200)
-    connection.close()
+    web = Web("127.0.0.1:1", "0", "--web-host", "board.example.com", "--web-host=other")  # what a proxy passes on
+    for host, status in (("board.example.com", 200), ("Board.example.com:443", 200), ("other", 200), ("localhost", 200),
+                         ("example.com", 421), ("board.example.com.evil.example", 421)):
+        equal(web.get("/", Host=host)[0], status, host)
     equal(web.end(), 0, web.err())
+    for words, status in ((), 200), (("--web-host", "board.example.com"), 421):
+        web = Web("127.0.0.1:1", "0.0.0.0:0", "--insecure", *words)
+        web.address = web.address.replace("0.0.0.0", "127.0.0.1")
+        equal(web.get("/", Host="example.com")[0], status, words)
+        equal(web.get("/", Host="board.example.com")[0], 200, words)
+        equal(web.end(), 0, web.err())
 
 
 def the_page_loads_nothing_else():
@@ -172,7 +176,7 @@ def the_page_loads_nothing_else():
     check(not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", page), "text goes in as text")
     equal(web.get("/healthz")[::2], (200, "ok\n"))
     equal(web.get("/nothing")[0], 404)
-    equal(web.get("/events", "POST")[0], 405)
+    equal(web.get("/view", "POST")[0], 405)
 
 
 def without_the_token_nothing_is_said():
@@ -183,14 +187,13 @@ def without_the_token_nothing_is_said():
         wrong = ("0" if web.token[0] != "0" else "1") + web.token[1:]
         for headers in ({}, {"Authorization": f"Bearer {wrong}"}, {"Authorization": "Bearer"},
                         {"Authorization": f"Basic {web.token}"}, {"Cookie": f"token={web.token}"}):
-            status, _, body = web.get("/events", **headers)
+            status, _, body = web.get("/view", **headers)
             equal((status, shard.address in body), (401, False), headers)
-        equal(web.get(f"/events?token={web.token}")[0], 401, "a token in the address would be in logs")
-        with web.events() as following:
-            equal(following()["shards"][0]["address"], shard.address)
+        equal(web.get(f"/view?token={web.token}")[0], 401, "a token in the address would be in logs")
+        equal(web.view()["shards"][0]["address"], shard.address)
         again = Web(shard.address)
         check(re.fullmatch(r"[0-9a-f]{32}", again.token) and again.token != web.token, "another at each start", again.url)
-        equal(again.get("/events", Authorization=f"Bearer {web.token}")[0], 401, "that of the one before")
+        equal(again.get("/view", Authorization=f"Bearer {web.token}")[0], 401, "that of the one before")
         monitor, = [line for line in open(os.path.join(keys, "monitor.secret"), encoding="ascii") if line.startswith("secret")]
         check(monitor.split()[1] not in web.err(), "the key itself is not said")
 
@@ -204,23 +207,22 @@ def views_have_the_fields_of_top():
 
     def kinds(rows):
         return {row["kind"]: set(row) for row in rows}
-    with web.events() as following:
-        view = wait_until(lambda: next((v for v in [following()] if len(v["members"]) == 2 and v["jobs"]), None), "the members")
-        check(view["time_ms"] > 1.6e12)
-        done = run("abdada", "top", "--servers", shard.address, "--once", "--json", *PATIENT)
-        lines = kinds(json.loads(line) for line in done.lines["out"])
-        rows = kinds(view["shards"] + view["jobs"] + view["members"] + [view["total"]])
-        lines.pop("monitor", None)  # the page's own
-        equal(rows, lines)
-        equal(set(rows), {"shard", "job", "worker", "front", "total"})
-        job, = view["jobs"]
-        equal([job[name] for name in ("owner", "position", "reached", "score", "score_kind", "line")],
-              ["someone", ITALIAN, 3, 25, "cp", "e1g1 g8f6"])
-        equal([job[name] for name in ("nodes", "duplicated", "overhead_estimate", "bytes")], [1000, .1, .25, 3000])
-        begin, count = view["time_ms"], 0
-        while view["time_ms"] - begin < 1500:
-            view, count = following(), count + 1
-        check(count <= 7, count, "views in 1.5 s, more than 4 a second")
+    view = wait_until(lambda: next((v for v in [web.view()] if len(v["members"]) == 2 and v["jobs"]), None), "the members")
+    check(view["time_ms"] > 1.6e12)
+    done = run("abdada", "top", "--servers", shard.address, "--once", "--json", *PATIENT)
+    lines = kinds(json.loads(line) for line in done.lines["out"])
+    rows = kinds(view["shards"] + view["jobs"] + view["members"] + [view["total"]])
+    lines.pop("monitor", None)  # the page's own
+    equal(rows, lines)
+    equal(set(rows), {"shard", "job", "worker", "front", "total"})
+    job, = view["jobs"]
+    equal([job[name] for name in ("owner", "position", "reached", "score", "score_kind", "line")],
+          ["someone", ITALIAN, 3, 25, "cp", "e1g1 g8f6"])
+    equal([job[name] for name in ("nodes", "duplicated", "overhead_estimate", "bytes")], [1000, .1, .25, 3000])
+    begin, count = view["time_ms"], 0
+    while view["time_ms"] - begin < 1500:
+        view, count = web.view(view["time_ms"]), count + 1
+    check(count <= 7, count, "views in 1.5 s, more than 4 a second")
     front.leave()
     equal(worker.end(), 0)
 
@@ -235,30 +237,90 @@ def a_cluster_is_asked_once_for_all_pages_and_not_while_nobody_watches():
         before = watch.stats()["messages"] if seconds else 0
         time.sleep(seconds)
         return watch.stats()["messages"] - before
-    with contextlib.ExitStack() as pages:
-        following = [pages.enter_context(web.events()) for _ in range(20)]
-        view = following[0]()
-        before, begin = messages(), view["time_ms"]
-        while view["time_ms"] - begin < 2000:
-            view = following[0]()
-        asked = messages() - before
-        check(asked <= 3 * 4 * 2 + 10, asked, "messages in 2 s for 20 pages")
-        check(asked >= 3, asked, "messages, so that views are new")
-        for each in following[1:]:
-            check(each()["time_ms"] >= begin)
-    # Who went away is noticed with the next views; then it is quiet for as long as anybody cares to wait.
+    pages, stop = [], threading.Event()
+
+    def follow():
+        times, at = [], 0
+        while not stop.is_set():
+            at = web.view(at)["time_ms"]
+            times.append(at)
+        pages.append(times)
+    following = [threading.Thread(target=follow) for _ in range(20)]
+    for each in following:
+        each.start()
+    begin = web.view()["time_ms"]
+    before, view = messages(), begin
+    while view - begin < 2000:
+        view = web.view(view)["time_ms"]
+    asked = messages() - before
+    stop.set()
+    for each in following:
+        each.join()
+    check(asked <= 3 * 4 * 2 + 10, asked, "messages in 2 s for 20 pages")
+    check(asked >= 3, asked, "messages, so that views are new")
+    equal((len(pages), [times for times in pages if times[-1] < begin]), (20, []))
+
+    def is_spared():
+        tag = web.get("/view")[1]["ETag"]
+        return tag and web.get("/view", **{"If-None-Match": tag})[::2] == (304, "")
+    wait_until(is_spared, "a view that is known already is not sent again")
+    # Who went away is missed after some seconds; then it is quiet for as long as anybody cares to wait.
     wait_until(lambda: messages(seconds=1) <= 3, "silence")
     watch.bye()
     watch.close()
+
+
+def deaf_and_slow_visitors_keep_nobody_waiting():
+    """More of them than there are places, from the good one's own address; and they come again."""
+    web, stop, faults = Web(Shard(heartbeat_ms=LONG_MS).address), threading.Event(), []
+    address = web.address.rsplit(":", 1)
+
+    def crowd(request, count=190):
+        held = []
+        try:
+            while not stop.is_set():
+                while len(held) < count:
+                    held.append(socket.create_connection(address, PATIENCE))
+                    with contextlib.suppress(OSError):
+                        held[-1].sendall(request)
+                stop.wait(0.1)
+                for one in held[:]:  # who was turned away comes again
+                    with contextlib.suppress(OSError):
+                        one.setblocking(False)
+                        if one.send(b"a") == 1:
+                            continue
+                    one.close()
+                    held.remove(one)
+        except OSError as error:
+            faults.append(error)
+        for one in held:
+            one.close()
+    crowds = [threading.Thread(target=crowd, args=(request,)) for request in
+              (b"GET /view HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /view HTTP/1.1\r\nA: ")]
+    for each in crowds:
+        each.start()
+    view, count, begin = {"time_ms": 0}, 0, time.monotonic()
+    while time.monotonic() - begin < 5:
+        try:
+            view, count = web.view(view["time_ms"]), count + 1
+        except (ConnectionError, http.client.HTTPException):  # turned away by the crowd: a page asks again
+            pass
+    stop.set()
+    for each in crowds:
+        each.join()
+    equal(faults, [])
+    promised(f"a view beside 380 visitors that read or say nothing ({count} in 5 s)", 5 / max(count, 1), 1)
 
 
 def it_ends_with_a_signal_while_pages_are_open():
     shard = Shard()
     for number in (signal.SIGTERM, signal.SIGINT):
         web = Web(shard.address)
-        with web.events() as following:
-            following()
-            equal(web.end(number), 0, web.err())
+        web.view()
+        reading = socket.create_connection(web.address.rsplit(":", 1))
+        reading.sendall(b"GET /view HTTP/1.1\r\n")
+        equal(web.end(number), 0, web.err())
+        reading.close()
 
 
 # ---- the page ----
@@ -415,6 +477,22 @@ def the_line_can_be_stepped_through():
 
 
 @needs_browser
+def shards_in_one_place_say_so():
+    with tempfile.TemporaryDirectory(prefix="abdada-web-") as folder:
+        paths = [os.path.join(folder, name) for name in ("results", "copy")]
+        equal(Shard(0, "--snapshot", paths[0]).end(), 0)
+        shutil.copy(*paths)
+        one, other = [Shard(0, "--snapshot", path) for path in paths]
+        with browser.Page(Web(f"{one.address},{other.address}").url) as page:
+            for shard, twin in (one, other), (other, one):
+                wait_until(lambda: f"the same place in the ring as {twin.address}" in (tile(page, shard.address) or ["", ""])[1], "both say so")
+                check("partly" in tile(page, shard.address)[0].split())
+            other.kill()
+            wait_until(lambda: tile(page, one.address)[0] == "tile alive", "it has its place alone")
+            equal(page.faults(), [])
+
+
+@needs_browser
 def the_keyboard_is_enough():
     shard = Shard(heartbeat_ms=LONG_MS)
     web = Web(shard.address)
@@ -434,8 +512,7 @@ def the_keyboard_is_enough():
         page.press("ENTER")
         wait_until(lambda: page.text("#jobs button[aria-pressed=true] b") == other, "ENTER chooses")
         check(other in page.text("#whose"), page.text("#whose"))
-        with web.events() as following:
-            following()
+        web.view(web.view()["time_ms"])
         equal(page.js("return document.activeElement.querySelector('b').textContent"), other, "views do not move the focus")
         for front in fronts:
             front.leave()
@@ -510,7 +587,7 @@ def it_comes_back_by_itself():
 
 @needs_browser
 def seven_tabs_are_all_live():
-    """A browser has six connections to a server: a tab that nobody sees leaves its own to the others."""
+    """A tab that nobody sees pauses, and asks nothing."""
     shard = Shard(heartbeat_ms=LONG_MS)
     web = Web(shard.address)
     with browser.Page(web.url) as page:
@@ -551,11 +628,13 @@ SERVED = [
     without_the_token_nothing_is_said,
     views_have_the_fields_of_top,
     a_cluster_is_asked_once_for_all_pages_and_not_while_nobody_watches,
+    deaf_and_slow_visitors_keep_nobody_waiting,
     it_ends_with_a_signal_while_pages_are_open,
 ]
 SHOWN = [
     a_search_is_followed_and_deaths_are_seen,
     the_line_can_be_stepped_through,
+    shards_in_one_place_say_so,
     the_keyboard_is_enough,
     what_peers_say_is_text,
     the_token_is_asked_for_and_kept_for_the_session,

@@ -35,9 +35,9 @@ enum err ttcore_actions_open(struct ttcore_actions *actions, uint32_t sessions_m
                              uint32_t jobs_max)
 {
     struct ttcore_actions fresh = {
-        .messages_max = TTCORE_VERSIONS * jobs_max + FIXED_MESSAGES,
+        .messages_max = jobs_max + FIXED_MESSAGES,
         .targets_max = 2 * sessions_max + FIXED_MESSAGES,
-        .bytes_max = FIXED_BYTES + TTCORE_VERSIONS * (2 * SHARE_BYTES + jobs_max * HEAD_BYTES),
+        .bytes_max = FIXED_BYTES + 2 * SHARE_BYTES + jobs_max * HEAD_BYTES,
     };
     fresh.bytes = calloc(fresh.bytes_max, 1);
     fresh.message = calloc(fresh.messages_max, sizeof *fresh.message);
@@ -70,7 +70,7 @@ void ttcore_actions_reset(struct ttcore_actions *actions)
 }
 
 uint32_t ttcore_actions_target(struct ttcore_actions *actions, const uint8_t *route,
-                               uint32_t length, uint32_t version)
+                               uint32_t length)
 {
     uint32_t index = actions->targets;
     CHECK_THAT(length >= 1 && length <= TTCORE_ROUTE_MAX, "actions: a target has a route");
@@ -78,38 +78,19 @@ uint32_t ttcore_actions_target(struct ttcore_actions *actions, const uint8_t *ro
         actions->dropped++;
         return index;
     }
-    CHECK_THAT(version >= PROTO_LOWEST && version <= PROTO_VERSION, "actions: a version is spoken");
-    actions->target[actions->targets++] = (struct ttcore_target){route, length, version};
+    actions->target[actions->targets++] = (struct ttcore_target){route, length};
     return index;
 }
 
-/* Without those that were dropped and counted. */
-static uint32_t targets_there(const struct ttcore_actions *actions, uint32_t first,
-                              uint32_t targets)
+void ttcore_actions_send_bytes(struct ttcore_actions *actions, const uint8_t *bytes,
+                               uint32_t length, uint32_t first, uint32_t targets)
 {
+    /* Without those that were dropped and counted. */
     uint32_t there = first < actions->targets ? actions->targets - first : 0;
-    return targets < there ? targets : there;
-}
-
-/* Puts those targets of a run that speak the version of its first before the others. Returns how
- * many they are. */
-static uint32_t gather(struct ttcore_actions *actions, uint32_t first, uint32_t targets)
-{
-    struct ttcore_target *at = &actions->target[first];
-    uint32_t same = 0;
-    for (uint32_t i = 0; i < targets; i++) {
-        if (at[i].version == at[0].version) {
-            const struct ttcore_target other = at[same];
-            at[same++] = at[i];
-            at[i] = other;
-        }
+    targets = targets < there ? targets : there;
+    if (targets == 0) {
+        return;
     }
-    return same;
-}
-
-static void send_bytes(struct ttcore_actions *actions, const uint8_t *bytes, uint32_t length,
-                       uint32_t first, uint32_t targets)
-{
     if (actions->messages == actions->messages_max) {
         actions->dropped += targets;
         return;
@@ -119,38 +100,21 @@ static void send_bytes(struct ttcore_actions *actions, const uint8_t *bytes, uin
         .bytes = bytes, .length = length, .first = first, .targets = targets, .paid = targets};
 }
 
-static void encode_and_send(struct ttcore_actions *actions, const struct proto_message *message,
-                            uint32_t first, uint32_t targets)
+void ttcore_actions_send(struct ttcore_actions *actions, const struct proto_message *message,
+                         uint32_t first, uint32_t targets)
 {
     uint8_t *at = actions->bytes + actions->bytes_used;
+    const uint32_t there = first < actions->targets ? actions->targets - first : 0;
+    targets = targets < there ? targets : there; /* without those that were dropped and counted */
+    if (targets == 0) {
+        return;
+    }
     CHECK_THAT(actions->bytes_used <= actions->bytes_max, "actions: what is encoded has room");
-    size_t length = proto_encode_as(actions->target[first].version, message, at,
-                                    actions->bytes_max - actions->bytes_used);
+    size_t length = proto_encode(message, at, actions->bytes_max - actions->bytes_used);
     if (length == 0) {
         actions->dropped += targets;
         return;
     }
     actions->bytes_used += (uint32_t)length;
-    send_bytes(actions, at, (uint32_t)length, first, targets);
-}
-
-void ttcore_actions_send(struct ttcore_actions *actions, const struct proto_message *message,
-                         uint32_t first, uint32_t targets)
-{
-    targets = targets_there(actions, first, targets);
-    for (uint32_t same; targets > 0; first += same, targets -= same) {
-        same = gather(actions, first, targets);
-        encode_and_send(actions, message, first, same);
-    }
-}
-
-void ttcore_actions_send_forms(struct ttcore_actions *actions, const struct ttcore_forms *forms,
-                               uint32_t first, uint32_t targets)
-{
-    targets = targets_there(actions, first, targets);
-    for (uint32_t same; targets > 0; first += same, targets -= same) {
-        same = gather(actions, first, targets);
-        uint32_t form = actions->target[first].version - PROTO_LOWEST;
-        send_bytes(actions, forms->bytes[form], forms->length[form], first, same);
-    }
+    ttcore_actions_send_bytes(actions, at, (uint32_t)length, first, targets);
 }

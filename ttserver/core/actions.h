@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TTCORE_ROUTE_MAX = 255, TTCORE_VERSIONS = PROTO_VERSION - PROTO_LOWEST + 1 };
+enum { TTCORE_ROUTE_MAX = 255 };
 
 enum ttcore_event_kind {
     TTCORE_MESSAGE, /* `bytes` came from `route`; length 0: something that is no message at all */
@@ -34,7 +34,7 @@ enum ttcore_may {
     TTCORE_MAY_FLUSH = 1 << 9, /* as a client or front-end */
 };
 
-/* Who is behind a connection, as its shell knows. Quotas and fairness go by user. */
+/* The user behind a connection, as its shell knows. Quotas and fairness go by user. */
 struct ttcore_peer {
     uint64_t user; /* 0: not known; then each instance (HELLO) is a user of its own */
     uint32_t may; /* enum ttcore_may */
@@ -57,11 +57,9 @@ uint64_t ttcore_route_hash(uint64_t seed, const uint8_t *route, size_t length);
 struct ttcore_target {
     const uint8_t *route;
     uint32_t length;
-    uint32_t version; /* of the protocol */
 };
 
-/* Goes to target[first] .. target[first + targets - 1], who all speak its version: what goes to
- * peers of several versions is several messages. */
+/* Goes to target[first] .. target[first + targets - 1]. */
 struct ttcore_message {
     const uint8_t *bytes;
     uint32_t length;
@@ -128,20 +126,13 @@ struct ttcore_scratch {
 void ttcore_actions_reset(struct ttcore_actions *actions);
 /* Adds a target and returns its index; one that does not fit is dropped and counted. */
 uint32_t ttcore_actions_target(struct ttcore_actions *actions, const uint8_t *route,
-                               uint32_t length, uint32_t version);
-/* Encodes `message` for a run of targets, whose order may change: those of one version are put side
- * by side. */
+                               uint32_t length);
+/* Encodes `message` for a run of targets. */
 void ttcore_actions_send(struct ttcore_actions *actions, const struct proto_message *message,
                          uint32_t first, uint32_t targets);
 
-/* A message in all versions: what is sent again and again. */
-struct ttcore_forms {
-    uint32_t length[TTCORE_VERSIONS];
-    uint8_t bytes[TTCORE_VERSIONS][PROTO_JOB_BYTES];
-};
-
-/* The same for a message that is encoded already and stays where it is. */
-void ttcore_actions_send_forms(struct ttcore_actions *actions, const struct ttcore_forms *forms,
-                               uint32_t first, uint32_t targets);
+/* Sends a message that is encoded already and stays where it is. */
+void ttcore_actions_send_bytes(struct ttcore_actions *actions, const uint8_t *bytes,
+                               uint32_t length, uint32_t first, uint32_t targets);
 
 #endif

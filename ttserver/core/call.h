@@ -1,12 +1,11 @@
 /* ttcore_call: what a shard knows, one message that is being handled, and the list of the handlers:
- * what the core's files share; nobody else includes it. Threads: the core's owner. Memory: a call
- * and all in it is borrowed for one step. */
+ * what the core's files share; nobody else includes it (tests look at its counters). Threads: the
+ * core's owner. Memory: a call and all in it is borrowed for one step. */
 #ifndef TTSERVER_CORE_CALL_H
 #define TTSERVER_CORE_CALL_H
 
 #include "common/tt/ops.h"
 #include "ttserver/core/actions.h"
-#include "ttserver/core/history_tables.h"
 #include "ttserver/core/job_table.h"
 #include "ttserver/core/offender.h"
 #include "ttserver/core/options.h"
@@ -29,7 +28,6 @@ struct ttcore {
     struct ttcore_sessions sessions;
     struct ttcore_users users;
     struct ttcore_jobs jobs;
-    struct ttcore_histories histories;
     struct ttcore_offenders offenders;
     uint64_t now_us;
     uint64_t last_tick_us;
@@ -52,12 +50,6 @@ static inline uint64_t ttcore_heartbeat_us(const struct ttcore *core)
     return (uint64_t)core->options.heartbeat_ms * 1000;
 }
 
-/* Of jobs and histories, what one user may have: one at least. */
-static inline uint32_t ttcore_quarter(uint32_t n)
-{
-    return n >= 4 ? n / 4 : 1;
-}
-
 /* The sender is target 0 of the actions. */
 struct ttcore_call {
     struct ttcore *core;
@@ -67,6 +59,20 @@ struct ttcore_call {
     struct ttcore_actions *actions;
     struct ttcore_peer peer; /* the sender */
 };
+
+/* Adds a session as a target; as ttcore_actions_target. */
+static inline uint32_t ttcore_target(struct ttcore_actions *actions,
+                                     const struct ttcore_session *session)
+{
+    return ttcore_actions_target(actions, session->route, session->route_length);
+}
+
+/* Sends to one session. */
+static inline void ttcore_send(struct ttcore_actions *actions, const struct ttcore_session *session,
+                               const struct proto_message *message)
+{
+    ttcore_actions_send(actions, message, ttcore_target(actions, session), 1);
+}
 
 static inline void ttcore_reply(struct ttcore_call *call, const struct proto_message *message)
 {
@@ -114,7 +120,7 @@ static inline bool ttcore_budget_take(uint64_t *budget_us, uint64_t now_us, uint
 }
 
 /* HANDLER(TYPE, name, who may send it): what a shard understands; the rest of proto/messages.h goes
- * the other way. In on_session.c, on_table.c, on_job.c, on_history.c and on_share.c, on_mail.c,
+ * the other way. In on_session.c, on_table.c, on_job.c, on_share.c, on_mail.c,
  * on_stats.c, on_scan.c, in this order. */
 #define TTCORE_HANDLERS(HANDLER)                      \
     HANDLER(HELLO, hello, TTCORE_ANYBODY)             \
@@ -127,7 +133,6 @@ static inline bool ttcore_budget_take(uint64_t *budget_us, uint64_t now_us, uint
     HANDLER(JOB_POST, job_post, TTCORE_MAY_POST)      \
     HANDLER(JOB_STOP, job_stop, TTCORE_STOPPERS)      \
     HANDLER(JOB_REPORT, job_report, TTCORE_REPORTERS) \
-    HANDLER(HISTORY, history, TTCORE_SEARCHERS)       \
     HANDLER(SHARE, share, TTCORE_SEARCHERS)           \
     HANDLER(MAIL_JOIN, mail_join, TTCORE_SEARCHERS)   \
     HANDLER(MAIL, mail, TTCORE_SEARCHERS)             \
@@ -143,6 +148,9 @@ TTCORE_HANDLERS(HANDLER)
 
 /* ---- on_job.c ---- */
 
+/* A front-end whose connection broke comes back as another session of the same instance. */
+bool ttcore_owns_job(const struct ttcore *core, const struct ttcore_job *job,
+                     const struct ttcore_session *session);
 /* Pushes every open job to a run of targets. */
 void ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions, uint32_t first,
                       uint32_t targets);
@@ -158,8 +166,7 @@ void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions);
 
 /* ---- on_session.c ---- */
 
-/* The sender speaks no version that this shard does. Of a version next to ours a small offence:
- * another program was here before, and the sender has not heard of it. */
+/* The sender does not speak our version. */
 void ttcore_refuse_version(struct ttcore_call *call, uint32_t request);
 /* A worker gets its worker_index at HELLO, and in turns at every tick, as a message may be lost. */
 void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *actions);

@@ -12,27 +12,20 @@ struct ttcore_options ttcore_defaults(void)
     return (struct ttcore_options){
         .sessions_max = 4096,
         .jobs_max = 64,
-        .histories_max = 64,
         .batch_max = PROTO_BATCH_MAX,
         .heartbeat_ms = 1000,
         .inflight_age_max_ms = 60000,
-        .version = PROTO_VERSION,
         .share_rate_max = TTCORE_SHARE_RATE,
     };
 }
 
-static bool options_are_valid(const struct ttcore_options *o)
-{
-    return o->sessions_max >= 1 && o->sessions_max <= TTCORE_SESSIONS_MAX && o->jobs_max >= 1 &&
-           o->jobs_max <= TTCORE_JOBS_MAX && o->histories_max >= 1 &&
-           o->histories_max <= TTCORE_HISTORIES_MAX && o->batch_max >= 1 &&
-           o->batch_max <= PROTO_BATCH_MAX && o->heartbeat_ms >= 1 && o->inflight_age_max_ms >= 1 &&
-           o->share_rate_max >= 1 && o->version >= PROTO_LOWEST && o->version <= PROTO_VERSION;
-}
-
 enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
 {
-    bool is_valid = options_are_valid(options);
+    const struct ttcore_options *o = options;
+    bool is_valid = o->sessions_max >= 1 && o->sessions_max <= TTCORE_SESSIONS_MAX &&
+                    o->jobs_max >= 1 && o->jobs_max <= TTCORE_JOBS_MAX && o->batch_max >= 1 &&
+                    o->batch_max <= PROTO_BATCH_MAX && o->heartbeat_ms >= 1 &&
+                    o->inflight_age_max_ms >= 1 && o->share_rate_max >= 1;
     struct ttcore *core = is_valid ? calloc(1, sizeof *core) : NULL;
     enum err err;
     if (core == NULL) {
@@ -51,9 +44,6 @@ enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
                                  options->session_inflight_max, core->sessions.slot_bits,
                                  options->secret);
     err = err ? err : ttcore_jobs_open(&core->jobs, options->jobs_max);
-    err = err ? err
-              : ttcore_histories_open(&core->histories, options->histories_max,
-                                      ttcore_quarter(options->histories_max));
     err = err ? err : tt_results_open(&core->results, options->results_bytes, &core->generations);
     if (err != ERR_OK) {
         ttcore_close(&core);
@@ -72,7 +62,6 @@ void ttcore_close(struct ttcore **core)
         ttcore_sessions_close(&c->sessions);
         ttcore_users_close(&c->users);
         ttcore_jobs_close(&c->jobs);
-        ttcore_histories_close(&c->histories);
         free(c);
         *core = NULL;
     }
@@ -116,22 +105,6 @@ static const struct {
 #undef HANDLER
 };
 
-static void answer_undecodable(struct ttcore_call *call, enum err err)
-{
-    if (err == ERR_VERSION) {
-        ttcore_refuse_version(call, 0);
-        return;
-    }
-    call->core->count.malformed++;
-    if (call->session == NULL) {
-        return; /* noise: without a session there is no answer */
-    } else if (err == ERR_TYPE) {
-        ttcore_error(call, PROTO_ERR_TYPE, 0, "unknown message type");
-    } else {
-        ttcore_error(call, PROTO_ERR_MALFORMED, 0, "malformed message");
-    }
-}
-
 /* 0 for messages that have none; where it is, it is the first field. Of a JOB_POST a part of the
  * job's id. */
 static uint32_t request_of(const struct proto_message *message)
@@ -144,7 +117,6 @@ static uint32_t request_of(const struct proto_message *message)
     case PROTO_STATS:
     case PROTO_MEMBERS:
     case PROTO_JOBS:
-    case PROTO_HISTORY:
     case PROTO_FLUSH:
     case PROTO_SCAN:
     case PROTO_MAIL_JOIN:
@@ -156,106 +128,76 @@ static uint32_t request_of(const struct proto_message *message)
     }
 }
 
-/* In the role of its session, which its key must still allow. */
-static bool may_send(const struct ttcore_call *call, enum proto_type type)
+/* Decodes a message and hands it to its handler, or says why not. */
+static void on_message(struct ttcore *core, const struct ttcore_event *event,
+                       struct ttcore_actions *actions)
 {
-    uint32_t role = UINT32_C(1) << call->session->role & call->peer.may;
-    return (handler[type].roles & (role | (call->peer.may & TTCORE_MAY_STOP_ANY_JOB))) != 0;
-}
-
-static void answer_message(struct ttcore_call *call, enum proto_type type)
-{
-    struct ttcore_figures *count = &call->core->count;
-    bool is_taken = (size_t)type < sizeof handler / sizeof handler[0] && handler[type].handle;
-    if (type == PROTO_ERROR) {
-        count->malformed++; /* never answer an error by an error: two peers would do so for ever */
-    } else if (call->session == NULL && type != PROTO_HELLO) {
-        count->no_session++;
-        ttcore_error(call, PROTO_ERR_SESSION, request_of(call->message),
-                     "no session: say HELLO first");
-    } else if (!is_taken) {
-        count->malformed++;
-        ttcore_error(call, PROTO_ERR_TYPE, 0, "a shard does not take this type of message");
-    } else if (type != PROTO_HELLO && !may_send(call, type)) {
-        count->role_refused++;
-        ttcore_refuse(call, PROTO_ERR_ROLE, request_of(call->message),
-                      "this role may not send this type of message");
-    } else {
-        handler[type].handle(call);
-    }
-}
-
-/* ERR_VERSION: of none that is spoken here. A HELLO says which its sender speaks besides, to a
- * shard that can read that. */
-static enum err decode(struct ttcore_call *call, struct proto_message *out)
-{
-    static const uint8_t nothing[1];
-    const struct ttcore_event *event = call->event;
-    const uint32_t highest = call->core->options.version;
-    enum err err = proto_decode(&call->actions->scratch->decoder,
-                                event->length > 0 ? event->bytes : nothing, event->length, out);
-    bool has_range = out->type == PROTO_HELLO && highest >= PROTO_NEGOTIATES;
-    if (err == ERR_OK && out->version > highest && !has_range && out->type != PROTO_ERROR) {
-        return ERR_VERSION;
-    }
-    if (err == ERR_OK && call->session == NULL) {
-        bool is_spoken = out->version >= PROTO_LOWEST && out->version <= highest;
-        call->actions->target[0].version = is_spoken ? out->version : highest;
-    }
-    return err;
-}
-
-/* Of the versions next to ours: another program was here before, or the sender has not heard yet
- * that it has another at its address; a few lists may be under way. */
-static uint32_t fault_of_version(const struct ttcore *core, uint32_t version)
-{
-    bool is_neighbour = version + 1 >= PROTO_LOWEST && version <= core->options.version + 1;
-    return is_neighbour ? 1 : TTCORE_FAULT_PARTS;
-}
-
-static void take_message(struct ttcore *core, const struct ttcore_event *event,
-                         struct ttcore_actions *actions)
-{
-    struct proto_message message = {.type = PROTO_ERROR};
     static const struct ttcore_peer unknown = {.may = TTCORE_ANYBODY | TTCORE_MAY_FLUSH};
-    struct ttcore_call call = {core, NULL, &message, event, actions, unknown};
+    static const uint8_t nothing[1];
+    struct proto_message message = {.type = PROTO_ERROR};
+    struct ttcore_call call = {core,  NULL,    &message,
+                               event, actions, event->peer != NULL ? *event->peer : unknown};
+    struct ttcore_figures *count = &core->count;
+    const uint64_t faults = count->malformed + count->versions_refused;
 
-    call.peer = event->peer != NULL ? *event->peer : unknown;
-    uint64_t malformed = core->count.malformed, versions = core->count.versions_refused;
-    core->count.messages++;
+    /* 1. Find the sender. One who said too much that is no message is not heard for a while. */
+    count->messages++;
     if (event->route_length < 1 || event->route_length > TTCORE_ROUTE_MAX) {
-        core->count.malformed++;
+        count->malformed++;
         return;
     }
     if (ttcore_offenders_ignores(&core->offenders, event->route, event->route_length,
                                  core->now_us)) {
-        core->count.ignored++;
+        count->ignored++;
         actions->ignored = core->offenders.ignored;
         return;
     }
     call.session = ttcore_sessions_find(&core->sessions, event->route, event->route_length);
-    ttcore_actions_target(actions, event->route, (uint32_t)event->route_length,
-                          call.session != NULL ? call.session->version : core->options.version);
+    ttcore_actions_target(actions, event->route, (uint32_t)event->route_length);
     if (call.session != NULL) {
         ttcore_sessions_touch(&core->sessions, call.session, core->now_us);
     }
-    enum err err = decode(&call, &message);
-    if (err != ERR_OK) {
-        answer_undecodable(&call, err);
+
+    /* 2. Is it a message, of a type that a shard takes, and of a session that may send it? The role
+     * is that of the session, which its key must still allow. */
+    enum err err =
+        proto_decode(&actions->scratch->decoder, event->length > 0 ? event->bytes : nothing,
+                     event->length, &message);
+    const unsigned type = message.type;
+    const bool is_taken = type < sizeof handler / sizeof handler[0] && handler[type].handle;
+    const uint32_t role = call.session != NULL ? UINT32_C(1) << call.session->role : 0;
+    const uint32_t may = (role & call.peer.may) | (call.peer.may & TTCORE_MAY_STOP_ANY_JOB);
+    if (err == ERR_VERSION) {
+        ttcore_refuse_version(&call, 0);
+    } else if (err != ERR_OK) {
+        count->malformed++;
+        if (call.session != NULL) { /* else it is noise, which is not answered */
+            ttcore_error(&call, err == ERR_TYPE ? PROTO_ERR_TYPE : PROTO_ERR_MALFORMED, 0,
+                         err == ERR_TYPE ? "unknown message type" : "malformed message");
+        }
+    } else if (type == PROTO_ERROR) {
+        count->malformed++; /* never answer an error by an error: two peers would do so for ever */
+    } else if (call.session == NULL && type != PROTO_HELLO) {
+        count->no_session++;
+        ttcore_error(&call, PROTO_ERR_SESSION, request_of(&message), "no session: say HELLO first");
+    } else if (!is_taken) {
+        count->malformed++;
+        ttcore_error(&call, PROTO_ERR_TYPE, 0, "a shard does not take this type of message");
+    } else if (type != PROTO_HELLO && !(handler[type].roles & may)) {
+        count->role_refused++;
+        ttcore_refuse(&call, PROTO_ERR_ROLE, request_of(&message),
+                      "this role may not send this type of message");
     } else {
-        answer_message(&call, message.type);
+        handler[type].handle(&call);
     }
-    uint32_t parts = core->count.malformed != malformed ? TTCORE_FAULT_PARTS
-                     : core->count.versions_refused != versions
-                         ? fault_of_version(core, message.version)
-                         : 0;
-    if (parts > 0) {
-        ttcore_offenders_note(&core->offenders, event->route, event->route_length, parts,
-                              core->now_us);
+
+    /* 3. What was no message, or of another version, is a fault. */
+    if (count->malformed + count->versions_refused != faults) {
+        ttcore_offenders_note(&core->offenders, event->route, event->route_length, core->now_us);
     }
 }
 
-static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
+static void on_tick(struct ttcore *core, struct ttcore_actions *actions)
 {
     uint64_t heartbeat_us = ttcore_heartbeat_us(core);
     uint64_t inflight_age_max_us = (uint64_t)core->options.inflight_age_max_ms * US_PER_MS;
@@ -307,7 +249,7 @@ void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
     }
     switch (event->kind) {
     case TTCORE_MESSAGE:
-        take_message(core, event, actions);
+        on_message(core, event, actions);
         break;
     case TTCORE_GONE:
         session = ttcore_sessions_find(&core->sessions, event->route, event->route_length);
@@ -316,7 +258,7 @@ void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
         }
         break;
     case TTCORE_TICK:
-        take_tick(core, actions);
+        on_tick(core, actions);
         break;
     case TTCORE_STOP:
         ttcore_dismiss_sessions(core, actions);

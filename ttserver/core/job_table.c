@@ -39,15 +39,13 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
     struct proto_message message = *post;
     message.type = PROTO_JOB;
     message.job.user = user;
-    for (uint32_t i = 0; i < TTCORE_VERSIONS; i++) {
-        job->message.length[i] = (uint32_t)proto_encode_as(
-            PROTO_LOWEST + i, &message, job->message.bytes[i], sizeof job->message.bytes[i]);
-        CHECK(job->message.length[i] > 0);
-    }
+    job->length = (uint32_t)proto_encode(&message, job->bytes, sizeof job->bytes);
+    CHECK(job->length > 0);
     job->is_open = true;
     job->id = post->job_post.job;
     job->owner = owner;
     job->depth = post->job_post.depth;
+    job->has_bag = post->job_post.flags & PROTO_JOB_BAG;
     job->posted_us = now_us;
     job->found = (struct ttcore_found){.depth = 0};
     jobs->open++;
@@ -64,23 +62,8 @@ void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job)
     jobs->open--;
 }
 
-/* The longest beginning of whole words. */
-static uint16_t keep_line(char *out, struct proto_text line)
-{
-    uint32_t length = line.length;
-    if (length > TTCORE_LINE_MAX) {
-        length = TTCORE_LINE_MAX;
-        while (length > 0 && line.at[length] != ' ') {
-            length--;
-        }
-    }
-    CHECK_THAT(length <= TTCORE_LINE_MAX, "jobs: a line is cut to its room");
-    memcpy(out, line.at, length);
-    return (uint16_t)length;
-}
-
-void ttcore_jobs_find_out(struct ttcore_job *job, const struct proto_job_report *report,
-                          bool by_owner)
+void ttcore_jobs_take_report(struct ttcore_job *job, const struct proto_job_report *report,
+                             bool by_owner)
 {
     struct ttcore_found *found = &job->found;
     if (by_owner) {
@@ -98,7 +81,17 @@ void ttcore_jobs_find_out(struct ttcore_job *job, const struct proto_job_report 
         found->depth = report->depth;
         found->score = report->score;
         found->move = report->move;
-        found->length = keep_line(found->line, report->line);
+        uint32_t length = report->line.length; /* of the longest beginning of whole words */
+        if (length > TTCORE_LINE_MAX) {
+            length = TTCORE_LINE_MAX;
+            while (length > 0 && report->line.at[length] != ' ') {
+                length--;
+            }
+        }
+        found->length = (uint16_t)length;
+        if (length > 0) {
+            memcpy(found->line, report->line.at, length);
+        }
     }
 }
 

@@ -1,5 +1,4 @@
-/* ttcore_jobs: the table of a shard's open jobs, each kept as the JOB message its workers get, in
- * all versions.
+/* ttcore_jobs: the table of a shard's open jobs, each kept as the JOB message its workers get.
  *
  * A slot is free, owned (by a live session) or orphaned (its owner ended in this step; the step
  * drops it before it returns). Threads: the core's owner. Memory: allocates in open only. */
@@ -30,9 +29,11 @@ struct ttcore_job {
     bool is_open; /* false: the slot is free */
     uint32_t owner; /* session id; 0 of an open one: orphaned */
     uint8_t depth; /* as posted; PROTO_NO_LIMIT */
+    bool has_bag; /* letters bring its positions */
     uint64_t posted_us;
     struct ttcore_found found;
-    struct ttcore_forms message;
+    uint32_t length;
+    uint8_t bytes[PROTO_JOB_BYTES]; /* its JOB */
 };
 
 struct ttcore_stopped {
@@ -62,9 +63,9 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
                                    uint32_t owner, uint64_t user, uint64_t now_us);
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job);
 /* Takes what the report says if it is news. */
-void ttcore_jobs_find_out(struct ttcore_job *job, const struct proto_job_report *report,
-                          bool by_owner);
-/* That id is not to be posted again. */
+void ttcore_jobs_take_report(struct ttcore_job *job, const struct proto_job_report *report,
+                             bool by_owner);
+/* Keeps that id from being posted again. */
 void ttcore_jobs_bar(struct ttcore_jobs *jobs, uint64_t id);
 bool ttcore_jobs_is_barred(const struct ttcore_jobs *jobs, uint64_t id);
 /* The last removal of a job that was removed lately; NULL: not known. */

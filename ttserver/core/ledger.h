@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* clang-format off */
-/* Figures of the threads, which STATS answers; docs/operations.md says what they are. */
+/* Figures of the threads, which STATS answers; docs/reference/ttserver.md says what they are. */
 #define TTCORE_LEDGER(X) X(restored) X(snapshots) X(snapshot_failures) X(snapshot_entries) \
     X(backing_written) X(backing_lost)
 /* clang-format on */

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-enum { PARTS_MAX = TTCORE_FAULTS_MAX * TTCORE_FAULT_PARTS };
-
 static struct ttcore_offender *set_of(struct ttcore_offenders *o, const uint8_t *route,
                                       size_t length)
 {
@@ -13,7 +11,7 @@ static struct ttcore_offender *set_of(struct ttcore_offenders *o, const uint8_t 
 
 static bool is_ignored(const struct ttcore_offender *p)
 {
-    return p->parts == PARTS_MAX;
+    return p->faults == TTCORE_FAULTS_MAX;
 }
 
 static bool is_over(const struct ttcore_offender *p, uint64_t now_us)
@@ -25,7 +23,7 @@ static void forgive(struct ttcore_offenders *o, struct ttcore_offender *p)
 {
     CHECK_THAT(o->ignored >= is_ignored(p), "offenders: the ignored are counted");
     o->ignored -= is_ignored(p);
-    p->parts = 0;
+    p->faults = 0;
 }
 
 /* Forgets its faults if their time is over; NULL when the peer has none. */
@@ -34,7 +32,7 @@ static struct ttcore_offender *find(struct ttcore_offenders *o, const uint8_t *r
 {
     struct ttcore_offender *p = set_of(o, route, length);
     for (unsigned i = 0; i < TTCORE_OFFENDER_WAYS; i++, p++) {
-        if (p->parts > 0 && p->route_length == length && memcmp(p->route, route, length) == 0) {
+        if (p->faults > 0 && p->route_length == length && memcmp(p->route, route, length) == 0) {
             if (!is_over(p, now_us)) {
                 return p;
             }
@@ -50,34 +48,33 @@ static struct ttcore_offender *make_place(struct ttcore_offenders *o, const uint
 {
     struct ttcore_offender *p = set_of(o, route, length), *best = p;
     for (unsigned i = 1; i < TTCORE_OFFENDER_WAYS; i++) {
-        best = p[i].parts < best->parts ? &p[i] : best;
+        best = p[i].faults < best->faults ? &p[i] : best;
     }
     if (is_ignored(best)) {
         return NULL;
     }
-    best->parts = 0;
+    best->faults = 0;
     best->route_length = (uint8_t)length;
     memcpy(best->route, route, length);
     return best;
 }
 
 void ttcore_offenders_note(struct ttcore_offenders *o, const uint8_t *route, size_t length,
-                           uint32_t parts, uint64_t now_us)
+                           uint64_t now_us)
 {
     struct ttcore_offender *p = find(o, route, length, now_us);
     p = p != NULL ? p : make_place(o, route, length);
     if (p == NULL || is_ignored(p)) {
         return;
     }
-    if (p->parts == 0) {
+    if (p->faults++ == 0) {
         p->began_us = now_us;
     }
-    p->parts = parts < PARTS_MAX - p->parts ? p->parts + parts : PARTS_MAX;
     if (is_ignored(p)) {
         p->began_us = now_us;
         o->ignored++;
     }
-    CHECK_THAT(p->parts <= PARTS_MAX, "offenders: who is ignored has no more faults");
+    CHECK_THAT(p->faults <= TTCORE_FAULTS_MAX, "offenders: who is ignored has no more faults");
     CHECK_THAT(o->ignored <= TTCORE_OFFENDER_SETS * TTCORE_OFFENDER_WAYS,
                "offenders: each ignored one has a place");
 }
@@ -93,7 +90,7 @@ void ttcore_offenders_expire(struct ttcore_offenders *o, uint64_t now_us)
 {
     struct ttcore_offender *p = &o->place[0][0];
     for (unsigned i = 0; i < TTCORE_OFFENDER_SETS * TTCORE_OFFENDER_WAYS; i++, p++) {
-        if (p->parts > 0 && is_over(p, now_us)) {
+        if (p->faults > 0 && is_over(p, now_us)) {
             forgive(o, p);
         }
     }

@@ -7,30 +7,28 @@ static uint32_t target_workers(const struct ttcore *core, struct ttcore_actions 
     uint32_t first = actions->targets;
     for (uint32_t i = 0; i < core->sessions.of_role[PROTO_WORKER]; i++) {
         const struct ttcore_session *s = ttcore_sessions_worker_at(&core->sessions, i);
-        ttcore_actions_target(actions, s->route, s->route_length, s->version);
+        (void)ttcore_target(actions, s);
     }
     return first;
 }
 
-/* Of another user's workers only a few count, in what a job costs who posts it: else one who has
- * thousands of them would keep everybody from posting. */
+/* Counts only a few of another user's workers in what a job costs its poster: a user with thousands
+ * of them would otherwise keep everybody from posting. */
 static uint32_t workers_counted(const struct ttcore *core, const struct ttcore_user *user)
 {
     uint32_t own = user->workers < TTCORE_POST_WORKERS ? 0 : user->workers - TTCORE_POST_WORKERS;
     return core->sessions.workers_counted + own;
 }
 
-/* The messages from `from` on are one for all workers, in their versions, and about a job of that
- * user. */
+/* The messages from `from` on, one at most, are for all workers, and about a job of that user. */
 static void address_to_all(const struct ttcore *core, struct ttcore_actions *actions, uint32_t from,
                            const struct ttcore_user *user)
 {
     uint32_t paid = workers_counted(core, user);
-    for (uint32_t i = from; i < actions->messages; i++) {
-        struct ttcore_message *message = &actions->message[i];
+    if (from < actions->messages) {
+        struct ttcore_message *message = &actions->message[from];
         message->in_order = true;
         message->paid = paid < message->targets ? paid : message->targets;
-        paid -= message->paid;
     }
 }
 
@@ -41,25 +39,12 @@ static void send_stop(struct ttcore_actions *actions, uint64_t job, uint8_t reas
     ttcore_actions_send(actions, &stop, first, actions->targets - first);
 }
 
-/* A front-end whose connection broke comes back as another session of the same instance. */
-static bool is_owner(const struct ttcore *core, const struct ttcore_job *job,
+bool ttcore_owns_job(const struct ttcore *core, const struct ttcore_job *job,
                      const struct ttcore_session *session)
 {
     const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
     return owner != NULL && session->role == PROTO_FRONT && owner->user == session->user &&
            (owner == session || owner->instance == session->instance);
-}
-
-/* Why that session may not have the job. Without keys a front-end whose address changes is another
- * user at first: an instance is too little to take over a job with, as others may have heard it. */
-static const char *taken_by(const struct ttcore *core, const struct ttcore_job *job,
-                            const struct ttcore_session *session)
-{
-    const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
-    return owner != NULL && owner->instance == session->instance
-               ? "JOB_POST: an earlier session of this front-end, of another address or key, has "
-                 "this job until it expires"
-               : "JOB_POST: another has a job of this id open";
 }
 
 static void give_job(struct ttcore *core, struct ttcore_job *job, struct ttcore_session *session)
@@ -72,39 +57,13 @@ static void give_job(struct ttcore *core, struct ttcore_job *job, struct ttcore_
     job->owner = session->id;
 }
 
-/* In steps of its user's budget: a job goes to all workers, and so does its stop. */
-static uint32_t post_cost(const struct ttcore *core, const struct ttcore_user *user)
-{
-    return 1 + workers_counted(core, user) / TTCORE_POST_WORKERS;
-}
-
-/* NULL: the job may be opened. */
-static const char *post_fault(struct ttcore_call *call)
-{
-    struct ttcore *core = call->core;
-    struct ttcore_user *user = call->session->user;
-    if (core->jobs.open == core->jobs.max) {
-        core->count.jobs_refused++;
-        return "JOB_POST: this shard has as many jobs as it may (--jobs)";
-    }
-    if (user->jobs >= ttcore_quarter(core->jobs.max)) {
-        core->count.jobs_over_quota++;
-        return "JOB_POST: this user has a quarter of all jobs of this shard (--jobs) and may have "
-               "no more";
-    }
-    if (!ttcore_budget_take(&user->posts_us, core->now_us, TTCORE_POSTS_BURST,
-                            ttcore_heartbeat_us(core) / TTCORE_POSTS, post_cost(core, user))) {
-        core->count.posts_too_fast++;
-        return "JOB_POST: this user posts more jobs in a heartbeat than it may";
-    }
-    return NULL;
-}
-
-/* Those that sessions search in: others may post many jobs before the next result is stored. */
+/* Namespaces that sessions search in: others may post many jobs before the next result is stored.
+ */
 static void keep_namespaces(struct ttcore *core)
 {
-    const struct ttcore_session *s = ttcore_sessions_oldest(&core->sessions);
-    for (uint64_t kept = 0; s != NULL; s = ttcore_sessions_next(&core->sessions, s)) {
+    const struct ttcore_session *s;
+    uint64_t kept = 0;
+    for (s = TAILQ_FIRST(&core->sessions.by_silence); s != NULL; s = TAILQ_NEXT(s, link)) {
         if (s->role != PROTO_MONITOR && s->namespace_id != kept) {
             tt_generations_keep(&core->generations, s->namespace_id);
             kept = s->namespace_id;
@@ -115,58 +74,91 @@ static void keep_namespaces(struct ttcore *core)
 void ttcore_on_job_post(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
-    uint64_t id = call->message->job_post.job;
+    struct ttcore_session *session = call->session;
+    struct ttcore_user *user = session->user;
+    const uint64_t id = call->message->job_post.job;
+    const char *fault = NULL;
+
+    /* 1. A job that is open stays as it is; its owner may have come back as another session.
+     * Without keys a front-end whose address changes is another user at first: an instance is too
+     * little to take over a job with, as others may have heard it. */
     if (id == 0) {
         ttcore_refuse(call, PROTO_ERR_RANGE, 0, "JOB_POST: a job has no id 0");
         return;
     }
     struct ttcore_job *job = ttcore_jobs_find(&core->jobs, id);
-    if (job != NULL) {
-        if (is_owner(core, job, call->session)) {
-            give_job(core, job, call->session);
-        } else {
-            core->count.jobs_refused++;
-            ttcore_refuse(call, PROTO_ERR_LIMIT, (uint32_t)id, taken_by(core, job, call->session));
-        }
+    if (job != NULL && ttcore_owns_job(core, job, session)) {
+        give_job(core, job, session);
         return;
     }
+    if (job != NULL) {
+        const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
+        core->count.jobs_refused++;
+        ttcore_refuse(call, PROTO_ERR_LIMIT, (uint32_t)id,
+                      owner != NULL && owner->instance == session->instance
+                          ? "JOB_POST: an earlier session of this front-end, of another address or "
+                            "key, has this job until it expires"
+                          : "JOB_POST: another has a job of this id open");
+        return;
+    }
+
+    /* 2. May it be opened? It costs its user the more the more workers get it, and its stop. */
     if (ttcore_jobs_is_barred(&core->jobs, id)) {
         ttcore_refuse(call, PROTO_ERR_ROLE, (uint32_t)id,
                       "JOB_POST: an administrator has stopped this job");
         return;
     }
-    const char *fault = post_fault(call);
+    if (core->jobs.open == core->jobs.max) {
+        core->count.jobs_refused++;
+        fault = "JOB_POST: this shard has as many jobs as it may (--jobs)";
+    } else if (user->jobs >= (core->jobs.max >= 4 ? core->jobs.max / 4 : 1)) {
+        core->count.jobs_over_quota++;
+        fault = "JOB_POST: this user has a quarter of all jobs of this shard (--jobs) and may have "
+                "no more";
+    } else if (!ttcore_budget_take(&user->posts_us, core->now_us, TTCORE_POSTS_BURST,
+                                   ttcore_heartbeat_us(core) / TTCORE_POSTS,
+                                   1 + workers_counted(core, user) / TTCORE_POST_WORKERS)) {
+        core->count.posts_too_fast++;
+        fault = "JOB_POST: this user posts more jobs in a heartbeat than it may";
+    }
     if (fault != NULL) {
         ttcore_refuse(call, PROTO_ERR_LIMIT, (uint32_t)id, fault);
         return;
     }
-    job = ttcore_jobs_add(&core->jobs, call->message, call->session->id, call->session->user->id,
-                          core->now_us);
-    call->session->jobs++;
-    call->session->user->jobs++;
-    CHECK_THAT(call->session->user->jobs <= core->jobs.open, "a user's jobs are open");
+
+    /* 3. It is open, begins a generation of its namespace, and goes to all workers. */
+    job = ttcore_jobs_add(&core->jobs, call->message, session->id, user->id, core->now_us);
+    session->jobs++;
+    user->jobs++;
+    CHECK_THAT(user->jobs <= core->jobs.open, "a user's jobs are open");
     keep_namespaces(core);
     tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
     core->count.job_posts++;
     uint32_t first = target_workers(core, call->actions), from = call->actions->messages;
-    ttcore_actions_send_forms(call->actions, &job->message, first, call->actions->targets - first);
-    address_to_all(core, call->actions, from, call->session->user);
+    ttcore_actions_send_bytes(call->actions, job->bytes, job->length, first,
+                              call->actions->targets - first);
+    address_to_all(core, call->actions, from, user);
 }
 
 void ttcore_on_job_stop(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
     uint64_t id = call->message->job_stop.job;
+
+    /* 1. May the sender stop it? A repeated or late message is about no job. */
     struct ttcore_job *job = ttcore_jobs_find(&core->jobs, id);
     if (job == NULL) {
-        return; /* a repeated or late message */
+        return;
     }
-    bool by_owner = is_owner(core, job, call->session);
+    bool by_owner = ttcore_owns_job(core, job, call->session);
     if (!by_owner && !(call->peer.may & TTCORE_MAY_STOP_ANY_JOB)) {
         core->count.role_refused++;
         ttcore_refuse(call, PROTO_ERR_ROLE, 0, "JOB_STOP: for the job's owner only");
         return;
     }
+
+    /* 2. The job is removed, and workers that still report on it are told so. An administrator's
+     * stop keeps its front-end, which repeats the post, from opening it again. */
     if (by_owner) {
         give_job(core, job, call->session);
     }
@@ -178,6 +170,8 @@ void ttcore_on_job_stop(struct ttcore_call *call)
     if (!by_owner) {
         ttcore_jobs_bar(&core->jobs, id);
     }
+
+    /* 3. JOB_STOP to all workers. */
     uint32_t from = call->actions->messages;
     send_stop(call->actions, id, PROTO_STOP_OWNER, target_workers(core, call->actions));
     address_to_all(core, call->actions, from, call->session->user);
@@ -194,33 +188,7 @@ static void pass_on(struct ttcore_call *call, const struct ttcore_session *owner
     }
     report.job_report.instance = call->session->alias; /* its instance is its secret */
     report.job_report.name = proto_text_of(call->session->name);
-    uint32_t first =
-        ttcore_actions_target(call->actions, owner->route, owner->route_length, owner->version);
-    ttcore_actions_send(call->actions, &report, first, 1);
-}
-
-/* A worker that got the stop reports what it did in all: the owner waits for that. */
-static void pass_on_last_report(struct ttcore_call *call)
-{
-    const struct ttcore_stopped *stopped =
-        ttcore_jobs_stopped(&call->core->jobs, call->message->job_report.job);
-    const struct ttcore_session *owner =
-        stopped == NULL ? NULL : ttcore_sessions_by_id(&call->core->sessions, stopped->owner);
-    if (owner != NULL && call->message->job_report.state != PROTO_JOB_SEARCHING) {
-        pass_on(call, owner);
-    }
-}
-
-/* Why this worker does not search that job, for who watches. */
-static void keep_refusal(struct ttcore_session *session, const struct proto_job_report *report,
-                         bool is_open)
-{
-    if (report->state == PROTO_JOB_REFUSED && is_open) {
-        session->refuses = report->job;
-        (void)proto_text_copy(report->why, session->why, sizeof session->why);
-    } else if (session->refuses == report->job) {
-        session->refuses = 0;
-    }
+    ttcore_send(call->actions, owner, &report);
 }
 
 /* What this searcher has done for that job, for who watches. */
@@ -246,38 +214,56 @@ static void keep_totals(struct ttcore_session *session, const struct proto_job_r
 void ttcore_on_job_report(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
+    struct ttcore_session *session = call->session;
     const struct proto_job_report *report = &call->message->job_report;
     const char *fault = proto_report_fault(report);
-    uint64_t id = report->job;
     if (fault != NULL) {
         ttcore_refuse(call, PROTO_ERR_RANGE, 0, fault);
         return;
     }
-    struct ttcore_job *job = ttcore_jobs_find(&core->jobs, id);
-    if (call->session->role == PROTO_FRONT) {
-        if (job != NULL && is_owner(core, job, call->session)) {
+    struct ttcore_job *job = ttcore_jobs_find(&core->jobs, report->job);
+
+    /* 1. From a front-end about a job of its own: of itself, or of all who search it. */
+    if (session->role == PROTO_FRONT) {
+        if (job != NULL && ttcore_owns_job(core, job, session)) {
             core->count.job_reports++;
-            if (report->instance != 0) { /* of itself */
-                keep_totals(call->session, report, true);
+            if (report->instance != 0) {
+                keep_totals(session, report, true);
             } else {
-                ttcore_jobs_find_out(job, report, true);
+                ttcore_jobs_take_report(job, report, true);
             }
         }
         return;
     }
-    keep_totals(call->session, report, job != NULL);
-    keep_refusal(call->session, report, job != NULL);
-    if (job == NULL) { /* the reporter missed the stop, or knows the job from other shards */
-        core->count.reports_unknown_job++;
-        send_stop(call->actions, id, PROTO_STOP_EXPIRED, 0);
-        pass_on_last_report(call);
+
+    /* 2. From a worker, for who watches: what it has done, and why it does not search. */
+    keep_totals(session, report, job != NULL);
+    if (report->state == PROTO_JOB_REFUSED && job != NULL) {
+        session->refuses = report->job;
+        (void)proto_text_copy(report->why, session->why, sizeof session->why);
+    } else if (session->refuses == report->job) {
+        session->refuses = 0;
+    }
+
+    /* 3. It is passed on to the job's owner. A worker that does not know that the job was stopped,
+     * or knows it from other shards, is told; but its last report says what it did in all, for
+     * which the owner waits. */
+    if (job != NULL) {
+        const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
+        CHECK(owner != NULL);
+        core->count.job_reports++;
+        ttcore_jobs_take_report(job, report, false);
+        pass_on(call, owner);
         return;
     }
-    const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
-    CHECK(owner != NULL);
-    core->count.job_reports++;
-    ttcore_jobs_find_out(job, report, false);
-    pass_on(call, owner);
+    core->count.reports_unknown_job++;
+    send_stop(call->actions, report->job, PROTO_STOP_EXPIRED, 0);
+    const struct ttcore_stopped *stopped = ttcore_jobs_stopped(&core->jobs, report->job);
+    const struct ttcore_session *owner =
+        stopped == NULL ? NULL : ttcore_sessions_by_id(&core->sessions, stopped->owner);
+    if (owner != NULL && report->state != PROTO_JOB_SEARCHING) {
+        pass_on(call, owner);
+    }
 }
 
 void ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions, uint32_t first,
@@ -287,7 +273,7 @@ void ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions,
     for (uint32_t i = 0; i < jobs->max && jobs->open > 0; i++) {
         const struct ttcore_job *job = &jobs->slot[i];
         if (job->is_open) {
-            ttcore_actions_send_forms(actions, &job->message, first, targets);
+            ttcore_actions_send_bytes(actions, job->bytes, job->length, first, targets);
         }
     }
 }

@@ -30,19 +30,6 @@ void ttcore_on_scan(struct ttcore_call *call)
     ttcore_reply(call, &answer);
 }
 
-/* Of a session that has ended, to nobody. */
-static void answer_flush(struct ttcore *core, const struct ttcore_flush *flush,
-                         struct ttcore_actions *actions)
-{
-    const struct ttcore_session *session = ttcore_sessions_by_id(&core->sessions, flush->session);
-    struct proto_message answer = {.type = PROTO_FLUSHED, .flushed = {flush->request}};
-    if (session != NULL) {
-        uint32_t first =
-            ttcore_actions_target(actions, session->route, session->route_length, session->version);
-        ttcore_actions_send(actions, &answer, first, 1);
-    }
-}
-
 /* Round and round, as long as somebody waits: each has what it wants when all buckets were cleared
  * once since it asked. */
 void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions)
@@ -62,8 +49,14 @@ void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions)
                 ttcore_ledger_add(&core->options.ledger->flushed, 1);
                 ttcore_ledger_add(&core->options.ledger->changes, 1);
             }
+            const struct ttcore_session *asker =
+                ttcore_sessions_by_id(&core->sessions, flush->session);
+            const struct proto_message answer = {.type = PROTO_FLUSHED,
+                                                 .flushed = {flush->request}};
+            if (asker != NULL) { /* else its session has ended */
+                ttcore_send(actions, asker, &answer);
+            }
             CHECK_THAT(core->flushes > 0, "a flush that is answered was under way");
-            answer_flush(core, flush, actions);
             core->flushes--;
         }
         flush->left -= flush->left < buckets ? flush->left : buckets;

@@ -35,14 +35,12 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
         core->results.bytes + (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
         (uint64_t)o->sessions_max * (sizeof(struct ttcore_session) + sizeof(struct ttcore_user)) +
         ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
-        (uint64_t)o->jobs_max * sizeof(struct ttcore_job) +
-        (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
+        (uint64_t)o->jobs_max * sizeof(struct ttcore_job);
     out->sessions_max = o->sessions_max;
     out->jobs_max = o->jobs_max;
-    out->histories_max = o->histories_max;
     out->inflight_max = o->inflight_max;
     out->batch_max = o->batch_max;
-    out->protocol = o->version;
+    out->protocol = PROTO_VERSION;
     out->heartbeat_ms = o->heartbeat_ms;
     out->inflight_age_max_ms = o->inflight_age_max_ms;
     out->inflight_over_quota = core->inflight.over_quota;
@@ -76,34 +74,9 @@ void ttcore_on_stats(struct ttcore_call *call)
     ttcore_reply(call, &answer);
 }
 
-static struct proto_member_row member_row(const struct ttcore *core,
-                                          const struct ttcore_session *session)
+static uint32_t milliseconds(uint64_t us)
 {
-    bool is_open = session->searches != 0 && ttcore_jobs_find(&core->jobs, session->searches);
-    const struct ttcore_work work = is_open ? session->work : (struct ttcore_work){0};
-    bool refuses = session->refuses != 0 && ttcore_jobs_find(&core->jobs, session->refuses);
-    uint64_t silent_ms = (core->now_us - session->last_seen_us) / US_PER_MS;
-    return (struct proto_member_row){
-        .session = session->id,
-        .instance_id = (uint32_t)session->alias,
-        .role = session->role,
-        .job = is_open ? session->searches : 0,
-        .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX,
-        .name = proto_text_of(session->name),
-        .user = proto_text_of(session->user->name),
-        .nodes = work.nodes,
-        .asks = work.asks,
-        .waited_us = work.waited_us,
-        .talked_us = work.talked_us,
-        .duplicated = work.duplicated,
-        .abandoned = work.abandoned,
-        .bytes_sent = work.bytes_sent,
-        .bytes_received = work.bytes_received,
-        .highest = (uint8_t)session->highest,
-        .release = proto_text_of(session->release),
-        .refuses = refuses ? session->refuses : 0,
-        .why = proto_text_of(refuses ? session->why : ""),
-    };
+    return us / US_PER_MS < UINT32_MAX ? (uint32_t)(us / US_PER_MS) : UINT32_MAX;
 }
 
 void ttcore_on_members(struct ttcore_call *call)
@@ -115,9 +88,36 @@ void ttcore_on_members(struct ttcore_call *call)
     uint32_t end = core->sessions.max;
     end = at < end && end - at > SLOTS_PER_PAGE ? at + SLOTS_PER_PAGE : end;
     for (; at < end && count < TTCORE_MEMBERS_PAGE; at++) {
-        if (core->sessions.slot[at].id != 0) {
-            row[count++] = member_row(core, &core->sessions.slot[at]);
+        const struct ttcore_session *session = &core->sessions.slot[at];
+        if (session->id == 0) {
+            continue;
         }
+        const bool searches =
+            session->searches != 0 && ttcore_jobs_find(&core->jobs, session->searches);
+        const bool refuses =
+            session->refuses != 0 && ttcore_jobs_find(&core->jobs, session->refuses);
+        const struct ttcore_work work = searches ? session->work : (struct ttcore_work){0};
+        row[count++] = (struct proto_member_row){
+            .session = session->id,
+            .instance_id = (uint32_t)session->alias,
+            .role = session->role,
+            .job = searches ? session->searches : 0,
+            .silent_ms = milliseconds(core->now_us - session->last_seen_us),
+            .name = proto_text_of(session->name),
+            .user = proto_text_of(session->user->name),
+            .nodes = work.nodes,
+            .asks = work.asks,
+            .waited_us = work.waited_us,
+            .talked_us = work.talked_us,
+            .duplicated = work.duplicated,
+            .abandoned = work.abandoned,
+            .bytes_sent = work.bytes_sent,
+            .bytes_received = work.bytes_received,
+            .highest = (uint8_t)session->highest,
+            .release = proto_text_of(session->release),
+            .refuses = refuses ? session->refuses : 0,
+            .why = proto_text_of(refuses ? session->why : ""),
+        };
     }
     struct proto_message answer = {.type = PROTO_MEMBERS_ANSWER};
     answer.members_answer.request = asked.request;
@@ -126,7 +126,9 @@ void ttcore_on_members(struct ttcore_call *call)
     ttcore_reply(call, &answer);
 }
 
-static void count_workers_at(const struct ttcore *core, struct proto_job_row *row)
+/* Counts the workers of a job, and takes their sums where they are more than the owner, who need
+ * not report, has said. */
+static void count_workers(const struct ttcore *core, struct proto_job_row *row)
 {
     struct proto_job_row sum = {.nodes = 0};
     for (uint32_t i = 0; i < core->sessions.of_role[PROTO_WORKER]; i++) {
@@ -139,40 +141,12 @@ static void count_workers_at(const struct ttcore *core, struct proto_job_row *ro
             sum.bytes += worker->work.bytes_sent + worker->work.bytes_received;
         }
     }
-    if (sum.nodes > row->nodes) { /* the owner need not report */
+    if (sum.nodes > row->nodes) {
         row->nodes = sum.nodes;
         row->duplicated = sum.duplicated;
         row->abandoned = sum.abandoned;
         row->bytes = sum.bytes;
     }
-}
-
-/* `text` are the decoded fields of the job's message. */
-static struct proto_job_row job_row(const struct ttcore *core, const struct ttcore_job *job,
-                                    const struct proto_job *text)
-{
-    const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
-    uint64_t age_ms = (core->now_us - job->posted_us) / US_PER_MS;
-    struct proto_job_row row = {
-        .job = job->id,
-        .age_ms = age_ms < UINT32_MAX ? (uint32_t)age_ms : UINT32_MAX,
-        .depth = text->depth,
-        .reached = job->found.depth,
-        .owner = proto_text_of(owner != NULL ? owner->name : ""),
-        .game = text->game,
-        .algorithm = text->algorithm,
-        .position = text->position,
-        .user = proto_text_of(owner != NULL ? owner->user->name : ""),
-        .score = job->found.score,
-        .move = job->found.move,
-        .nodes = job->found.nodes,
-        .duplicated = job->found.duplicated,
-        .abandoned = job->found.abandoned,
-        .bytes = job->found.bytes,
-        .line = {job->found.line, job->found.length},
-    };
-    count_workers_at(core, &row);
-    return row;
 }
 
 void ttcore_on_jobs(struct ttcore_call *call)
@@ -185,13 +159,32 @@ void ttcore_on_jobs(struct ttcore_call *call)
     uint32_t at = asked.from, count = 0;
     for (; at < jobs->max && count < TTCORE_JOBS_PAGE; at++) {
         const struct ttcore_job *job = &jobs->slot[at];
-        struct proto_message message;
-        if (job->is_open) {
-            enum err err =
-                proto_decode(decoder, job->message.bytes[0], job->message.length[0], &message);
-            CHECK(err == ERR_OK);
-            row[count++] = job_row(core, job, &message.job);
+        struct proto_message posted;
+        if (!job->is_open) {
+            continue;
         }
+        enum err err = proto_decode(decoder, job->bytes, job->length, &posted);
+        const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
+        CHECK(err == ERR_OK && owner != NULL);
+        row[count] = (struct proto_job_row){
+            .job = job->id,
+            .age_ms = milliseconds(core->now_us - job->posted_us),
+            .depth = posted.job.depth,
+            .reached = job->found.depth,
+            .owner = proto_text_of(owner->name),
+            .game = posted.job.game,
+            .algorithm = posted.job.algorithm,
+            .position = posted.job.position,
+            .user = proto_text_of(owner->user->name),
+            .score = job->found.score,
+            .move = job->found.move,
+            .nodes = job->found.nodes,
+            .duplicated = job->found.duplicated,
+            .abandoned = job->found.abandoned,
+            .bytes = job->found.bytes,
+            .line = {job->found.line, job->found.length},
+        };
+        count_workers(core, &row[count++]);
     }
     struct proto_message answer = {.type = PROTO_JOBS_ANSWER};
     answer.jobs_answer.request = asked.request;

@@ -21,15 +21,11 @@ enum {
     TTCORE_JOBS_PAGE = 8, /* jobs in one JOBS_ANSWER, at most */
     TTCORE_INDEXES_PER_TICK = 64, /* worker indexes repeated in one tick */
     TTCORE_OWED_PER_TICK = 64, /* workers that get the jobs they are owed with one tick */
-    TTCORE_HISTORIES_MAX = 1 << 12,
     TTCORE_REPORTS_BURST = 256, /* of a session, passed on at once ... */
     TTCORE_REPORTS = 200, /* ... and then in a heartbeat */
     TTCORE_LETTERS_BURST = 16384, /* letters of a session, passed on at once ... */
     TTCORE_LETTERS = 32768, /* ... and then in a second; a MAIL_JOIN counts as so many: */
     TTCORE_JOIN_COST = 64,
-    TTCORE_HISTORY_SENT = PROTO_BATCH_MAX, /* weights in one HISTORY_ANSWER, at most */
-    TTCORE_HISTORY_WAIT_MS = 10, /* between a searcher's HISTORYs, or half a ms per session */
-    TTCORE_HISTORY_ALONE_MS = 100, /* when the session is the only one */
     TTCORE_SHARE_RATE = 16000000, /* results passed on a second: some 200 MB */
     TTCORE_SCAN_BUCKETS = 8192, /* gone through for one SCAN: 512 KiB, some 100 us */
     TTCORE_FLUSH_BUCKETS = 16384, /* cleared in one step: 1 MiB, some 100 us */
@@ -47,11 +43,9 @@ struct ttcore_options {
     uint32_t session_inflight_max; /* of one session; 0: inflight_max */
     uint32_t sessions_max; /* 1..TTCORE_SESSIONS_MAX */
     uint32_t jobs_max; /* 1..TTCORE_JOBS_MAX */
-    uint32_t histories_max; /* root keys, 1..TTCORE_HISTORIES_MAX */
     uint32_t batch_max; /* operations in a message, 1..PROTO_BATCH_MAX */
     uint32_t heartbeat_ms; /* positive */
     uint32_t inflight_age_max_ms; /* age limit of an in-flight entry, positive */
-    uint32_t version; /* the highest of the protocol that it speaks */
     uint32_t share_rate_max; /* results passed on a second, one for each receiver; positive */
     const struct ttcore_outside *outside; /* borrowed until close; may be NULL */
     struct ttcore_ledger *ledger; /* borrowed until close; may be NULL */

@@ -5,36 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t *home_of(const struct ttcore_sessions *s, const uint8_t *route, size_t length)
+static struct ttcore_session_chain *home_of(const struct ttcore_sessions *s, const uint8_t *route,
+                                            size_t length)
 {
     return &s->bucket[ttcore_route_hash(s->seed, route, length) & s->mask];
 }
 
-enum err ttcore_sessions_open(struct ttcore_sessions *sessions, uint32_t max, uint64_t seed)
+enum err ttcore_sessions_open(struct ttcore_sessions *s, uint32_t max, uint64_t seed)
 {
-    struct ttcore_sessions fresh = {.max = max, .seed = rng_mix(seed)};
     uint32_t buckets = 4;
     while (buckets < 2 * max) {
         buckets *= 2;
     }
-    while (UINT32_C(1) << fresh.slot_bits < max) {
-        fresh.slot_bits++;
+    *s = (struct ttcore_sessions){.max = max, .mask = buckets - 1, .seed = rng_mix(seed)};
+    while (UINT32_C(1) << s->slot_bits < max) {
+        s->slot_bits++;
     }
-    fresh.mask = buckets - 1;
-    fresh.slot = calloc(max, sizeof *fresh.slot);
-    fresh.bucket = calloc(buckets, sizeof *fresh.bucket);
-    fresh.mail_bucket = calloc(buckets, sizeof *fresh.mail_bucket);
-    fresh.worker_index = calloc(max, sizeof *fresh.worker_index);
-    if (fresh.slot == NULL || fresh.bucket == NULL || fresh.mail_bucket == NULL ||
-        fresh.worker_index == NULL) {
-        ttcore_sessions_close(&fresh);
+    s->slot = calloc(max, sizeof *s->slot);
+    s->bucket = calloc(buckets, sizeof *s->bucket);
+    s->mail_bucket = calloc(buckets, sizeof *s->mail_bucket);
+    s->worker_index = calloc(max, sizeof *s->worker_index);
+    if (s->slot == NULL || s->bucket == NULL || s->mail_bucket == NULL || s->worker_index == NULL) {
+        ttcore_sessions_close(s);
         return ERR_NOMEM;
     }
-    for (uint32_t i = max; i >= 1; i--) {
-        fresh.slot[i - 1].newer = fresh.first_free;
-        fresh.first_free = i;
+    TAILQ_INIT(&s->free);
+    TAILQ_INIT(&s->by_silence);
+    for (uint32_t i = 0; i < max; i++) {
+        TAILQ_INSERT_TAIL(&s->free, &s->slot[i], link);
     }
-    *sessions = fresh;
+    for (uint32_t i = 0; i < TTCORE_NAMESPACE_BUCKETS; i++) {
+        TAILQ_INIT(&s->wanting[i]);
+    }
     return ERR_OK;
 }
 
@@ -50,35 +52,18 @@ void ttcore_sessions_close(struct ttcore_sessions *sessions)
 struct ttcore_session *ttcore_sessions_find(const struct ttcore_sessions *s, const uint8_t *route,
                                             size_t length)
 {
-    for (uint32_t at = *home_of(s, route, length); at != 0; at = s->slot[at - 1].chain) {
-        struct ttcore_session *session = &s->slot[at - 1];
-        if (session->route_length == length && memcmp(session->route, route, length) == 0) {
-            return session;
-        }
+    struct ttcore_session *session = LIST_FIRST(home_of(s, route, length));
+    while (session != NULL &&
+           (session->route_length != length || memcmp(session->route, route, length) != 0)) {
+        session = LIST_NEXT(session, by_route);
     }
-    return NULL;
+    return session;
 }
 
 struct ttcore_session *ttcore_sessions_by_id(const struct ttcore_sessions *s, uint32_t id)
 {
     uint32_t slot = id & ((UINT32_C(1) << s->slot_bits) - 1);
     return id != 0 && slot < s->max && s->slot[slot].id == id ? &s->slot[slot] : NULL;
-}
-
-static void age_append(struct ttcore_sessions *s, struct ttcore_session *session, uint64_t now_us)
-{
-    uint32_t self = ttcore_sessions_slot(s, session) + 1;
-    session->last_seen_us = now_us;
-    session->newer = 0;
-    session->older = s->newest;
-    *(s->newest ? &s->slot[s->newest - 1].newer : &s->oldest) = self;
-    s->newest = self;
-}
-
-static void age_unlink(struct ttcore_sessions *s, const struct ttcore_session *session)
-{
-    *(session->older ? &s->slot[session->older - 1].newer : &s->oldest) = session->newer;
-    *(session->newer ? &s->slot[session->newer - 1].older : &s->newest) = session->older;
 }
 
 static void check(const struct ttcore_sessions *s)
@@ -88,35 +73,33 @@ static void check(const struct ttcore_sessions *s)
         of_roles += s->of_role[role];
     }
     CHECK_THAT(of_roles == s->live, "sessions: each has one role");
-    CHECK_THAT((s->live > 0) == (s->oldest != 0) && (s->live > 0) == (s->newest != 0),
+    CHECK_THAT((s->live == 0) == TAILQ_EMPTY(&s->by_silence),
                "sessions: those alive are those listed by silence");
-    CHECK_THAT((s->live < s->max) == (s->first_free != 0), "sessions: a slot is live or free");
+    CHECK_THAT((s->live == s->max) == TAILQ_EMPTY(&s->free), "sessions: a slot is live or free");
 }
 
 struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint8_t *route,
                                            size_t length, uint64_t now_us)
 {
-    uint32_t self = s->first_free;
+    struct ttcore_session *session = TAILQ_FIRST(&s->free);
     CHECK(length >= 1 && length <= TTCORE_ROUTE_MAX);
-    if (self == 0) {
+    if (session == NULL) {
         return NULL;
     }
-    struct ttcore_session *session = &s->slot[self - 1];
     CHECK_THAT(session->id == 0, "sessions: a slot in the free list is free");
     uint32_t serial = (session->serial + 1) & (UINT32_MAX >> s->slot_bits);
     serial = serial != 0 ? serial : 1;
-    s->first_free = session->newer;
+    TAILQ_REMOVE(&s->free, session, link);
     *session = (struct ttcore_session){
-        .id = serial << s->slot_bits | (self - 1),
+        .id = serial << s->slot_bits | ttcore_sessions_slot(s, session),
         .serial = serial,
         .role = PROTO_CLIENT,
+        .last_seen_us = now_us,
         .route_length = (uint8_t)length,
     };
     memcpy(session->route, route, length);
-    uint32_t *home = home_of(s, route, length);
-    session->chain = *home;
-    *home = self;
-    age_append(s, session, now_us);
+    LIST_INSERT_HEAD(home_of(s, route, length), session, by_route);
+    TAILQ_INSERT_TAIL(&s->by_silence, session, link);
     s->of_role[PROTO_CLIENT]++;
     s->live++;
     check(s);
@@ -203,36 +186,19 @@ static void role_give(struct ttcore_sessions *s, struct ttcore_session *session,
 
 /* ---- who wants results ---- */
 
-static unsigned wanting_bucket(const struct ttcore_sessions *s, uint64_t namespace_id)
+static struct ttcore_session_queue *wanting(struct ttcore_sessions *s, uint64_t namespace_id)
 {
-    return rng_mix(namespace_id ^ s->seed) % TTCORE_NAMESPACE_BUCKETS;
-}
-
-static void want_append(struct ttcore_sessions *s, struct ttcore_session *session)
-{
-    unsigned b = wanting_bucket(s, session->namespace_id);
-    uint32_t self = ttcore_sessions_slot(s, session) + 1, last = s->wanting[b].last;
-    session->want_next = 0;
-    session->want_prev = last;
-    *(last ? &s->slot[last - 1].want_next : &s->wanting[b].first) = self;
-    s->wanting[b].last = self;
-}
-
-static void want_remove(struct ttcore_sessions *s, const struct ttcore_session *session)
-{
-    unsigned b = wanting_bucket(s, session->namespace_id);
-    uint32_t next = session->want_next, prev = session->want_prev;
-    *(prev ? &s->slot[prev - 1].want_next : &s->wanting[b].first) = next;
-    *(next ? &s->slot[next - 1].want_prev : &s->wanting[b].last) = prev;
+    return &s->wanting[rng_mix(namespace_id ^ s->seed) % TTCORE_NAMESPACE_BUCKETS];
 }
 
 void ttcore_sessions_want(struct ttcore_sessions *s, struct ttcore_session *session, bool wants)
 {
+    struct ttcore_session_queue *queue = wanting(s, session->namespace_id);
     if (session->is_wanting) {
-        want_remove(s, session);
+        TAILQ_REMOVE(queue, session, by_want);
     }
     if (wants) {
-        want_append(s, session);
+        TAILQ_INSERT_TAIL(queue, session, by_want);
     }
     session->is_wanting = wants;
 }
@@ -240,18 +206,17 @@ void ttcore_sessions_want(struct ttcore_sessions *s, struct ttcore_session *sess
 struct ttcore_session *ttcore_sessions_next_wanting(struct ttcore_sessions *s,
                                                     uint64_t namespace_id)
 {
-    uint32_t first = s->wanting[wanting_bucket(s, namespace_id)].first;
-    struct ttcore_session *session = first != 0 ? &s->slot[first - 1] : NULL;
+    struct ttcore_session *session = TAILQ_FIRST(wanting(s, namespace_id));
     if (session != NULL) {
-        want_remove(s, session);
-        want_append(s, session);
+        ttcore_sessions_want(s, session, true);
     }
     return session;
 }
 
 /* ---- who gets letters ---- */
 
-static uint32_t *mail_home(const struct ttcore_sessions *s, uint64_t job, uint64_t alias)
+static struct ttcore_session_chain *mail_home(const struct ttcore_sessions *s, uint64_t job,
+                                              uint64_t alias)
 {
     return &s->mail_bucket[rng_mix(rng_mix(job ^ s->seed) ^ alias) & s->mask];
 }
@@ -259,54 +224,39 @@ static uint32_t *mail_home(const struct ttcore_sessions *s, uint64_t job, uint64
 void ttcore_sessions_set_mail(struct ttcore_sessions *s, struct ttcore_session *session,
                               uint64_t job)
 {
-    uint32_t self = ttcore_sessions_slot(s, session) + 1;
     if (session->mail_job == job) {
         return;
     }
     if (session->mail_job != 0) {
-        uint32_t *link = mail_home(s, session->mail_job, session->alias);
-        while (*link != self) {
-            CHECK(*link != 0);
-            link = &s->slot[*link - 1].mail_next;
-        }
-        *link = session->mail_next;
+        LIST_REMOVE(session, by_mail);
     }
     session->mail_job = job;
     if (job != 0) {
-        uint32_t *home = mail_home(s, job, session->alias);
-        session->mail_next = *home;
-        *home = self;
+        LIST_INSERT_HEAD(mail_home(s, job, session->alias), session, by_mail);
     }
 }
 
 struct ttcore_session *ttcore_sessions_find_mail(const struct ttcore_sessions *s, uint64_t job,
                                                  uint64_t alias)
 {
-    uint32_t at = *mail_home(s, job, alias);
-    while (at != 0 && (s->slot[at - 1].mail_job != job || s->slot[at - 1].alias != alias)) {
-        at = s->slot[at - 1].mail_next;
+    struct ttcore_session *session = LIST_FIRST(mail_home(s, job, alias));
+    while (session != NULL && (session->mail_job != job || session->alias != alias)) {
+        session = LIST_NEXT(session, by_mail);
     }
-    return at != 0 ? &s->slot[at - 1] : NULL;
+    return session;
 }
 
 void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *session)
 {
-    uint32_t self = ttcore_sessions_slot(s, session) + 1;
-    uint32_t *link = home_of(s, session->route, session->route_length);
     CHECK(session->id != 0);
-    while (*link != self) {
-        CHECK(*link != 0);
-        link = &s->slot[*link - 1].chain;
-    }
-    *link = session->chain;
     ttcore_sessions_want(s, session, false);
     ttcore_sessions_set_mail(s, session, 0);
-    age_unlink(s, session);
+    LIST_REMOVE(session, by_route);
+    TAILQ_REMOVE(&s->by_silence, session, link);
+    TAILQ_INSERT_HEAD(&s->free, session, link);
     role_take(s, session);
     s->live--;
     session->id = 0;
-    session->newer = s->first_free;
-    s->first_free = self;
     check(s);
 }
 
@@ -333,17 +283,7 @@ void ttcore_sessions_set_user(struct ttcore_sessions *s, struct ttcore_session *
 void ttcore_sessions_touch(struct ttcore_sessions *s, struct ttcore_session *session,
                            uint64_t now_us)
 {
-    age_unlink(s, session);
-    age_append(s, session, now_us);
-}
-
-struct ttcore_session *ttcore_sessions_oldest(const struct ttcore_sessions *s)
-{
-    return s->oldest != 0 ? &s->slot[s->oldest - 1] : NULL;
-}
-
-struct ttcore_session *ttcore_sessions_next(const struct ttcore_sessions *s,
-                                            const struct ttcore_session *session)
-{
-    return session->newer != 0 ? &s->slot[session->newer - 1] : NULL;
+    TAILQ_REMOVE(&s->by_silence, session, link);
+    TAILQ_INSERT_TAIL(&s->by_silence, session, link);
+    session->last_seen_us = now_us;
 }

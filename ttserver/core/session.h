@@ -16,21 +16,21 @@
 #include "ttserver/core/user_table.h"
 
 #include <stdint.h>
+#include <sys/queue.h>
 
 enum { TTCORE_NAMESPACE_BUCKETS = 256 };
 
 struct ttcore_session {
     uint32_t id; /* 0: the slot is free */
-    uint32_t older, newer; /* slot + 1; a free slot uses `newer` for the free list */
-    uint32_t chain; /* of its bucket: slot + 1 */
     uint32_t serial;
+    TAILQ_ENTRY(ttcore_session) link; /* of `by_silence`, or of `free` */
+    LIST_ENTRY(ttcore_session) by_route, by_mail; /* of a bucket */
     uint64_t last_seen_us;
     uint64_t namespace_id, instance;
     uint64_t alias; /* of the instance: by which others know it */
     struct ttcore_user *user;
     uint32_t jobs; /* it owns */
     uint32_t worker_index; /* of a worker */
-    uint64_t history_due_us; /* a HISTORY before that gets nothing */
     uint64_t searches; /* the job it reported on last as a searcher; 0: none */
     struct ttcore_work { /* of that job, as reported last */
         uint64_t nodes, asks, waited_us, talked_us;
@@ -43,11 +43,9 @@ struct ttcore_session {
     uint64_t reports_us; /* ttcore_budget: of reports passed on */
     uint64_t letters_us; /* ttcore_budget: of letters and joins */
     uint64_t mail_job; /* it gets letters of that job's searchers; 0: none */
-    uint32_t mail_next; /* of its bucket: slot + 1 */
     bool is_wanting; /* in the list of those that want results of its namespace */
-    uint32_t want_next, want_prev; /* slot + 1 */
-    uint32_t version; /* of the protocol, with this peer */
-    uint32_t highest; /* version that it speaks */
+    TAILQ_ENTRY(ttcore_session) by_want;
+    uint32_t highest; /* version of the protocol that it speaks */
     uint64_t refuses; /* the job that it refused last, as a worker, because of `why`; 0: none */
     uint8_t role; /* enum proto_role */
     uint8_t flags; /* enum proto_hello_flag */
@@ -56,23 +54,24 @@ struct ttcore_session {
     char name[TTCORE_NAME_MAX], release[TTCORE_RELEASE_MAX], why[TTCORE_WHY_MAX];
 };
 
+TAILQ_HEAD(ttcore_session_queue, ttcore_session);
+LIST_HEAD(ttcore_session_chain, ttcore_session);
+
 struct ttcore_sessions {
     /* fixed after open */
     struct ttcore_session *slot;
-    uint32_t *bucket; /* slot + 1, 0 empty */
-    uint32_t *mail_bucket; /* the same, by (mail_job, alias) */
+    struct ttcore_session_chain *bucket; /* by route */
+    struct ttcore_session_chain *mail_bucket; /* by (mail_job, alias) */
     uint32_t *worker_index; /* [of_role[PROTO_WORKER]] slots */
     uint32_t mask, max, slot_bits;
     uint64_t seed;
     /* state */
-    uint32_t first_free; /* slot + 1 */
-    uint32_t oldest, newest; /* slot + 1 */
+    struct ttcore_session_queue free;
+    struct ttcore_session_queue by_silence; /* the one silent longest first */
     uint32_t live;
     uint32_t of_role[PROTO_MONITOR + 1];
     uint32_t workers_counted; /* of each user TTCORE_POST_WORKERS at most */
-    struct {
-        uint32_t first, last; /* slot + 1 */
-    } wanting[TTCORE_NAMESPACE_BUCKETS];
+    struct ttcore_session_queue wanting[TTCORE_NAMESPACE_BUCKETS]; /* by namespace */
 };
 
 /* ERR_NOMEM. */
@@ -110,8 +109,8 @@ void ttcore_sessions_want(struct ttcore_sessions *sessions, struct ttcore_sessio
 struct ttcore_session *ttcore_sessions_next_wanting(struct ttcore_sessions *sessions,
                                                     uint64_t namespace_id);
 
-/* Who gets the letters of a job; 0: of none. A session is found by its job and its alias, so 0 is
- * to be set before its instance changes. */
+/* Sets whose letters the session gets: those of a job; 0: none. A session is found by its job and
+ * its alias, so set 0 before its instance changes. */
 void ttcore_sessions_set_mail(struct ttcore_sessions *sessions, struct ttcore_session *session,
                               uint64_t job);
 /* NULL: nobody. */
@@ -124,11 +123,6 @@ static inline struct ttcore_session *ttcore_sessions_worker_at(
 {
     return &sessions->slot[sessions->worker_index[worker_index]];
 }
-
-/* From the one silent longest to the one that spoke last; NULL at the end. */
-struct ttcore_session *ttcore_sessions_oldest(const struct ttcore_sessions *sessions);
-struct ttcore_session *ttcore_sessions_next(const struct ttcore_sessions *sessions,
-                                            const struct ttcore_session *session);
 
 static inline uint32_t ttcore_sessions_slot(const struct ttcore_sessions *sessions,
                                             const struct ttcore_session *session)

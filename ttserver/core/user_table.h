@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 enum {
     TTCORE_USER_NAME_MAX = 32,
@@ -30,21 +31,23 @@ struct ttcore_user {
     uint32_t sessions, jobs;
     uint32_t inflight; /* entries of its sessions */
     uint32_t workers, first_worker; /* sessions of that role, and the first one's worker index */
-    uint32_t chain; /* of its bucket: index + 1 */
-    uint32_t newer, older; /* of those without a session: index + 1 */
+    LIST_ENTRY(ttcore_user) by_id; /* of a bucket; of none while id is 0 */
+    TAILQ_ENTRY(ttcore_user) by_idleness; /* of those without a session */
     uint64_t posts_us, pushes_us; /* ttcore_budget */
     uint64_t shared_until_ns; /* what its SHAREs cost is paid for until then, at half of the rate */
     char name[TTCORE_USER_NAME_MAX]; /* for people */
 };
 
+LIST_HEAD(ttcore_user_chain, ttcore_user);
+
 struct ttcore_users {
     /* fixed after open */
     struct ttcore_user *slot;
-    uint32_t *bucket; /* index + 1 */
+    struct ttcore_user_chain *bucket;
     uint32_t mask, max;
     uint64_t seed;
     /* state */
-    uint32_t idle_oldest, idle_newest; /* index + 1 */
+    TAILQ_HEAD(ttcore_user_queue, ttcore_user) idle; /* the one longest without a session first */
     uint32_t live; /* with a session */
     uint64_t left_posts_us, left_pushes_us; /* of the instance that left deepest in debt */
     uint64_t left_shared_until_ns;

@@ -60,7 +60,7 @@ static void lose(struct backing *b, const char *why)
         }
     }
     if (!b->is_down) {
-        log_line(b->options.program, "--backing %s: %s; the shards serve on, and it is tried again",
+        log_line(b->options.program, "--backing %s: %s; the shards keep serving, and retry",
                  b->where, why);
     }
     b->is_down = true;
@@ -122,15 +122,6 @@ static enum err take_over(struct backing *b, struct backing_shard *shard, char *
     return claim(b, shard, &now, why);
 }
 
-static enum err connect_again(struct backing *b, char *why)
-{
-    enum err err = backing_link_open(&b->link, b->options.address, &b->end_by_us, why);
-    for (unsigned i = 0; err == ERR_OK && i < b->options.shards; i++) {
-        err = take_over(b, &b->shard[i], why);
-    }
-    return err;
-}
-
 /* ---- writing behind ---- */
 
 struct batch {
@@ -142,23 +133,19 @@ struct batch {
     uint64_t entries, begin_us;
 };
 
-static void give_back(const struct backing_shard *shard, struct batch *batch)
+static enum err write_batch(struct backing *b, struct backing_shard *shard, struct batch *batch,
+                            char *why)
 {
-    for (unsigned i = 0; i < batch->count; i++) {
+    enum err err = backing_link_flush(b->link, why);
+    for (unsigned i = 0; err != ERR_OK && i < batch->count;
+         i++) { /* they are to be written again */
         for (unsigned w = 0; w < WORDS_EACH_SLICE; w++) {
             _Atomic uint64_t *word =
                 &shard->ledger->unwritten[batch->at[i].slice * WORDS_EACH_SLICE + w];
             atomic_fetch_or_explicit(word, batch->at[i].bits[w], memory_order_relaxed);
         }
     }
-}
-
-static enum err write_batch(struct backing *b, struct backing_shard *shard, struct batch *batch,
-                            char *why)
-{
-    enum err err = backing_link_flush(b->link, why);
     if (err != ERR_OK) {
-        give_back(shard, batch);
         return err;
     }
     ttcore_ledger_add(&shard->ledger->backing_written, batch->entries);
@@ -170,22 +157,6 @@ static enum err write_batch(struct backing *b, struct backing_shard *shard, stru
     return ERR_OK;
 }
 
-/* Takes the bits of a slice; false: there are none. */
-static bool take_bits(const struct backing_shard *shard, uint64_t slice,
-                      uint64_t bits[WORDS_EACH_SLICE])
-{
-    uint64_t any = 0;
-    for (unsigned w = 0; w < WORDS_EACH_SLICE; w++) {
-        _Atomic uint64_t *word = &shard->ledger->unwritten[slice * WORDS_EACH_SLICE + w];
-        bits[w] = atomic_load_explicit(word, memory_order_relaxed);
-        if (bits[w] != 0) {
-            bits[w] = atomic_exchange_explicit(word, 0, memory_order_acquire);
-        }
-        any |= bits[w];
-    }
-    return any != 0;
-}
-
 /* Writes all buckets that are noted. */
 static enum err sweep_table(struct backing *b, struct backing_shard *shard, char *why)
 {
@@ -194,15 +165,22 @@ static enum err sweep_table(struct backing *b, struct backing_shard *shard, char
     enum err err = ERR_OK;
     for (uint64_t slice = 0; err == ERR_OK && slice < slices; slice++) {
         uint64_t *bits = batch.at[batch.count].bits;
-        if (!take_bits(shard, slice, bits)) {
+        unsigned buckets = 0;
+        for (unsigned w = 0; w < WORDS_EACH_SLICE; w++) {
+            _Atomic uint64_t *word = &shard->ledger->unwritten[slice * WORDS_EACH_SLICE + w];
+            bits[w] = atomic_load_explicit(word, memory_order_relaxed);
+            if (bits[w] != 0) {
+                bits[w] = atomic_exchange_explicit(word, 0, memory_order_acquire);
+            }
+            buckets += (unsigned)__builtin_popcountll(bits[w]);
+        }
+        if (buckets == 0) {
             continue;
         }
         batch.at[batch.count++].slice = slice;
+        batch.buckets += buckets;
         batch.entries += backing_link_put(b->link, shard->own.place, slice, bits, shard->results,
                                           b->options.depth_min);
-        for (unsigned w = 0; w < WORDS_EACH_SLICE; w++) {
-            batch.buckets += (unsigned)__builtin_popcountll(bits[w]);
-        }
         if (batch.buckets >= BATCH_BUCKETS) {
             err = write_batch(b, shard, &batch, why);
         }
@@ -210,36 +188,37 @@ static enum err sweep_table(struct backing *b, struct backing_shard *shard, char
     return err ? err : write_batch(b, shard, &batch, why);
 }
 
-static enum err forget_flushed(struct backing *b, struct backing_shard *shard, char *why)
-{
-    uint64_t flushed = ttcore_ledger_read(&shard->ledger->flushed);
-    if (flushed == shard->flushed) {
-        return ERR_OK;
-    }
-    enum err err = backing_link_forget(b->link, &shard->own, why);
-    if (err == ERR_OK && shard->old.place != 0) {
-        err = backing_link_forget(b->link, &shard->old, why);
-    }
-    if (err == ERR_OK) {
-        shard->flushed = flushed;
-        set_again(shard, 1);
-    }
-    return err;
-}
-
 static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
 {
     struct ttcore_ledger *ledger = shard->ledger;
-    enum err err = forget_flushed(b, shard, why);
+    enum err err = ERR_OK;
+
+    /* 1. Forget what was flushed. */
+    uint64_t flushed = ttcore_ledger_read(&ledger->flushed);
+    if (flushed != shard->flushed) {
+        err = backing_link_forget(b->link, &shard->own, why);
+        if (err == ERR_OK && shard->old.place != 0) {
+            err = backing_link_forget(b->link, &shard->old, why);
+        }
+        if (err != ERR_OK) {
+            return err;
+        }
+        shard->flushed = flushed;
+        set_again(shard, 1);
+    }
+
+    /* 2. Write what is new, or all of the table. */
     uint64_t deep = ttcore_ledger_read(&ledger->deep);
     bool again = ttcore_ledger_read(&ledger->again) != 0;
-    if (err != ERR_OK || (!again && deep == ttcore_ledger_read(&ledger->backed))) {
-        return err;
+    if (!again && deep == ttcore_ledger_read(&ledger->backed)) {
+        return ERR_OK;
     }
     for (uint64_t w = 0; again && w < ledger->words; w++) {
         atomic_store_explicit(&ledger->unwritten[w], UINT64_MAX, memory_order_relaxed);
     }
     err = sweep_table(b, shard, why);
+
+    /* 3. Then the record of another place goes, as all that it had is written. */
     if (err == ERR_OK && shard->old.place != 0) {
         err = backing_link_set_record(b->link, shard->name, &shard->own, why);
         err = err ? err : backing_link_forget(b->link, &shard->old, why);
@@ -260,14 +239,20 @@ static void *run(void *context)
         char why[REDIS_WHY_MAX];
         ends = is_ending(b); /* once more after that: the shards store no more */
         /* The PING finds a loss while there is nothing to write: what was written may be gone. */
-        enum err err = b->link == NULL ? connect_again(b, why) : backing_link_ping(b->link, why);
+        const bool was_lost = b->link == NULL;
+        enum err err = was_lost
+                           ? backing_link_open(&b->link, b->options.address, &b->end_by_us, why)
+                           : backing_link_ping(b->link, why);
+        for (unsigned i = 0; was_lost && err == ERR_OK && i < b->options.shards; i++) {
+            err = take_over(b, &b->shard[i], why);
+        }
         for (unsigned i = 0; err == ERR_OK && i < b->options.shards; i++) {
             err = sweep(b, &b->shard[i], why);
         }
         if (err != ERR_OK && err != ERR_FULL) { /* that is the time for the end */
             lose(b, why);
         } else if (b->is_down && err == ERR_OK) {
-            log_line(b->options.program, "--backing %s: there again, all is written", b->where);
+            log_line(b->options.program, "--backing %s: connected again, all is written", b->where);
             b->is_down = false;
         }
         rest(b, b->is_down ? RETRY_US : SWEEP_US);
@@ -277,23 +262,13 @@ static void *run(void *context)
 
 /* ---- life ---- */
 
-static void name_shards(struct backing *b)
-{
-    char hostname[HOSTNAME_MAX] = {0}, at[OPTIONS_HOST_MAX + 16];
-    gethostname(hostname, sizeof hostname - 1);
-    for (unsigned i = 0; i < b->options.shards; i++) {
-        options_host_port_text(b->options.host, (uint16_t)(b->options.port + i), at, sizeof at);
-        snprintf(b->shard[i].name, BACKING_NAME_MAX, "%s/%s", hostname, at);
-    }
-}
-
 /* A Redis that was started with this process may still read its file. */
 static enum err open_link(struct backing *b, char *why)
 {
     uint64_t end_us = clock_us() + LOADING_WAIT_US;
     enum err err = backing_link_open(&b->link, b->options.address, &b->end_by_us, why);
     if (err == ERR_ABSENT) {
-        log_line(b->options.program, "--backing %s: it reads its file; waiting for it", b->where);
+        log_line(b->options.program, "--backing %s: waiting until it has read its file", b->where);
     }
     while (err == ERR_ABSENT && clock_us() < end_us) {
         usleep(LOADING_RETRY_US);
@@ -304,7 +279,7 @@ static enum err open_link(struct backing *b, char *why)
 
 enum err backing_open(struct backing *b, const struct backing_options *options)
 {
-    char why[REDIS_WHY_MAX];
+    char why[REDIS_WHY_MAX], hostname[HOSTNAME_MAX] = {0}, at[OPTIONS_HOST_MAX + 16];
     memset(b, 0, sizeof *b);
     b->options = *options;
     b->shard = calloc(options->shards, sizeof *b->shard);
@@ -314,7 +289,11 @@ enum err backing_open(struct backing *b, const struct backing_options *options)
     pthread_mutex_init(&b->mutex, NULL);
     clock_open_condition(&b->wake);
     redis_address_text(options->address, b->where);
-    name_shards(b);
+    gethostname(hostname, sizeof hostname - 1);
+    for (unsigned i = 0; i < options->shards; i++) {
+        options_host_port_text(options->host, (uint16_t)(options->port + i), at, sizeof at);
+        snprintf(b->shard[i].name, BACKING_NAME_MAX, "%s/%s", hostname, at);
+    }
     enum err err = open_link(b, why);
     for (unsigned i = 0; err == ERR_OK && i < options->shards; i++) {
         err = backing_link_record(b->link, b->shard[i].name, &b->shard[i].own, why);
@@ -323,11 +302,6 @@ enum err backing_open(struct backing *b, const struct backing_options *options)
         lose(b, why);
     }
     return ERR_OK;
-}
-
-uint64_t backing_place(const struct backing *b, unsigned shard)
-{
-    return b->shard[shard].own.place;
 }
 
 enum err backing_attach(struct backing *b, unsigned index, struct tt_results *results,
@@ -350,7 +324,7 @@ enum err backing_attach(struct backing *b, unsigned index, struct tt_results *re
         ttcore_ledger_add(&ledger->backing_lost, 1);
         return ERR_OK;
     }
-    /* Of a table of another size: each bucket there has entries of several here. */
+    /* In a table of another size each bucket has entries of several buckets here. */
     set_again(shard, found.place != 0 && found.buckets != results->buckets);
     enum err err = found.place != 0 ? read_results(b, shard, &found, why) : ERR_OK;
     shard->is_read = err == ERR_OK;

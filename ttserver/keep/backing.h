@@ -56,11 +56,9 @@ struct backing {
     pthread_cond_t wake; /* end_by_us is set */
 };
 
-/* Finds what Redis has. ERR_NOMEM; ERR_IO, said in one line: this build has
+/* Finds what Redis has of each shard (`own`). ERR_NOMEM; ERR_IO, said in one line: this build has
  * no Redis (backing_none.c). */
 enum err backing_open(struct backing *b, const struct backing_options *options);
-/* The place of the results there; 0: there are none. */
-uint64_t backing_place(const struct backing *b, unsigned shard);
 /* Reads the results of a shard, which has `place`, into its table, before the shard runs.
  * ERR_NOMEM. */
 enum err backing_attach(struct backing *b, unsigned shard, struct tt_results *results,

@@ -7,14 +7,8 @@
 enum err backing_open(struct backing *b, const struct backing_options *options)
 {
     memset(b, 0, sizeof *b);
-    log_fail(options->program, "--backing: this build has no Redis: make deps, make");
+    log_fail(options->program, "--backing: this build has no Redis; run make deps, then make");
     return ERR_IO;
-}
-
-uint64_t backing_place(const struct backing *b, unsigned shard)
-{
-    (void)b, (void)shard;
-    return 0;
 }
 
 enum err backing_attach(struct backing *b, unsigned shard, struct tt_results *results,

@@ -17,7 +17,6 @@ enum {
     KEY_MAX = 64, /* of a slice */
     PIPELINE = 256, /* slices asked for at a time */
     FORGET_AT_A_TIME = 1000,
-    VALUE_MAX = TT_BUCKET_ENTRIES * SNAPSHOT_ENTRY_BYTES,
     WAIT_MS = 20,
     LOOKUP_END_US = 500000, /* that a name may take after the end was asked for */
 };
@@ -35,7 +34,7 @@ struct backing_link {
     char why[REDIS_WHY_MAX];
 };
 
-/* Of an error of the server it says which rights it wants if it wants some. */
+/* Adds to an error of the server which rights it wants, if it wants some. */
 static void fail(struct backing_link *link, enum err err, const char *text)
 {
     bool is_of_rights = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0;
@@ -78,7 +77,7 @@ static void lost(void *self, struct redis_call *call)
 static void changed(void *self, struct redis_node *node)
 {
     const char *reason = strstr(node->why, ": ");
-    if (!redis_node_is_up(node) && node->host.lookup == NULL) {
+    if (!redis_node_is_up(node) && node->name.lookup == NULL) {
         fail(self, ERR_IO, reason != NULL ? reason + 2 : "the connection broke");
     }
 }
@@ -115,7 +114,7 @@ static enum err await(struct backing_link *link, unsigned most, char *why)
             break;
         }
         ending_us = ending_us == 0 && end_by_us != 0 ? now_us : ending_us;
-        if (end_by_us != 0 && (now_us >= end_by_us || (link->node.host.lookup != NULL &&
+        if (end_by_us != 0 && (now_us >= end_by_us || (link->node.name.lookup != NULL &&
                                                        now_us - ending_us >= LOOKUP_END_US))) {
             fail(link, ERR_FULL, "the time for the end is over");
             break;
@@ -294,43 +293,28 @@ enum err backing_link_read(struct backing_link *link, const struct backing_recor
     return err;
 }
 
-/* The entries of a bucket that are kept; returns how many. */
-static unsigned pack_bucket(const struct tt_results *results, uint64_t bucket, uint8_t depth_min,
-                            uint8_t value[VALUE_MAX])
-{
-    unsigned count = 0;
-    for (unsigned slot = 0; slot < TT_BUCKET_ENTRIES; slot++) {
-        struct tt_scanned entry;
-        if (tt_results_entry(results, bucket, slot, &entry) && entry.depth >= depth_min) {
-            snapshot_pack(value + (size_t)count * SNAPSHOT_ENTRY_BYTES, &entry);
-            count++;
-        }
-    }
-    return count;
-}
-
 unsigned backing_link_put(struct backing_link *link, uint64_t place, uint64_t slice,
                           const uint64_t bits[BACKING_SLICE / 64], const struct tt_results *results,
                           uint8_t depth_min)
 {
     enum { WORDS_MAX = 2 + 2 * BACKING_SLICE, FIELD_MAX = 4 };
-    const char *word[WORDS_MAX];
-    size_t length[WORDS_MAX];
     char key[KEY_MAX], field[BACKING_SLICE][FIELD_MAX];
-    uint8_t value[BACKING_SLICE][VALUE_MAX];
-    unsigned words = 2;
-    unsigned entries = 0;
+    uint8_t value[BACKING_SLICE][TT_BUCKET_ENTRIES * SNAPSHOT_ENTRY_BYTES];
+    const char *word[WORDS_MAX] = {"HSET", key};
+    size_t length[WORDS_MAX] = {4};
+    unsigned words = 2, entries = 0;
     slice_key(place, slice, key);
-    word[0] = "HSET";
-    word[1] = key;
-    length[0] = 4;
     length[1] = strlen(key);
     for (unsigned i = 0; i < BACKING_SLICE; i++) {
-        uint64_t bucket = slice * BACKING_SLICE + i;
-        if ((bits[i / 64] >> i % 64 & 1) == 0 || bucket >= results->buckets) {
-            continue;
+        const uint64_t bucket = slice * BACKING_SLICE + i;
+        const bool is_set = bits[i / 64] >> i % 64 & 1 && bucket < results->buckets;
+        unsigned count = 0;
+        for (unsigned slot = 0; is_set && slot < TT_BUCKET_ENTRIES; slot++) {
+            struct tt_scanned entry;
+            if (tt_results_entry(results, bucket, slot, &entry) && entry.depth >= depth_min) {
+                snapshot_pack(value[i] + (size_t)count++ * SNAPSHOT_ENTRY_BYTES, &entry);
+            }
         }
-        unsigned count = pack_bucket(results, bucket, depth_min, value[i]);
         if (count > 0) {
             word[words] = field[i];
             length[words++] = (size_t)snprintf(field[i], FIELD_MAX, "%u", i & (BACKING_SLICE - 1));

@@ -31,7 +31,7 @@ enum {
     BACKING_ANSWER_MS = 5000,
 };
 
-/* Of a record: that is a table of 4 TiB. */
+/* Most buckets of a record: a table of 4 TiB. */
 #define BACKING_BUCKETS_MAX (UINT64_C(1) << 36)
 
 struct backing_link;

@@ -15,7 +15,7 @@ static void set_aside(struct keep_file *file)
 {
     char aside[SNAPSHOT_WHY_MAX];
     file->is_off = snapshot_set_aside(file->disk, file->path, aside) != ERR_OK;
-    snprintf(file->line, sizeof file->line, "%s: the shard begins empty; %s", file->said,
+    snprintf(file->line, sizeof file->line, "%s: the shard starts empty; %s", file->said,
              file->is_off ? "the file could not be renamed, and there will be no snapshots"
                           : "the file is renamed to .bad");
     file->said[0] = '\0';
@@ -97,75 +97,59 @@ uint64_t keep_file_fill(struct keep_file *file, struct tt_results *results,
 
 /* ---- writing ---- */
 
-static enum err write_buckets(struct keep_file *file, char *why)
-{
-    const uint64_t left = file->results->buckets - file->bucket;
-    const uint64_t end = file->bucket + (left < BUCKETS_AT_A_TIME ? left : BUCKETS_AT_A_TIME);
-    for (; file->bucket < end; file->bucket++) {
-        for (unsigned slot = 0; slot < TT_BUCKET_ENTRIES; slot++) {
-            struct tt_scanned entry;
-            if (!tt_results_entry(file->results, file->bucket, slot, &entry)) {
-                continue;
-            }
-            enum err err = snapshot_add(file->writer, &entry, why);
-            if (err != ERR_OK) {
-                return err;
-            }
-            file->entries++;
-        }
-    }
-    return ERR_OK;
-}
-
-static void fail(struct keep_file *file, const char *why)
-{
-    ttcore_ledger_add(&file->ledger->snapshot_failures, 1);
-    if (strcmp(why, file->said) != 0) {
-        snprintf(file->line, sizeof file->line, "no snapshot: %s; the shard serves on", why);
-        snprintf(file->said, sizeof file->said, "%s", why);
-    }
-}
-
-static void succeed(struct keep_file *file)
-{
-    if (file->said[0] != '\0') {
-        snprintf(file->line, sizeof file->line, "%s: snapshots are written again", file->path);
-        file->said[0] = '\0';
-    }
-    file->is_whole = true;
-    file->written = file->changes;
-    ttcore_ledger_add(&file->ledger->snapshots, 1);
-    atomic_store_explicit(&file->ledger->snapshot_entries, file->entries, memory_order_release);
-}
-
 bool keep_file_write(struct keep_file *file)
 {
+    const struct tt_results *results = file->results;
+    struct ttcore_ledger *ledger = file->ledger;
     char why[SNAPSHOT_WHY_MAX] = "";
     enum err err = ERR_OK;
+
+    /* 1. Begin a snapshot, if none is under way and there is something new. */
     file->line[0] = '\0';
     if (file->writer == NULL) {
-        file->changes = ttcore_ledger_read(&file->ledger->changes);
+        file->changes = ttcore_ledger_read(&ledger->changes);
         if (file->is_off || (file->is_whole && file->changes == file->written)) {
             return false;
         }
         file->bucket = file->entries = 0;
         err = snapshot_create(&file->writer, file->disk, file->path, file->place, why);
     }
-    if (err == ERR_OK) {
-        err = write_buckets(file, why);
+
+    /* 2. Write the next buckets. */
+    const uint64_t left = results->buckets - file->bucket;
+    const uint64_t end = file->bucket + (left < BUCKETS_AT_A_TIME ? left : BUCKETS_AT_A_TIME);
+    for (; err == ERR_OK && file->bucket < end; file->bucket++) {
+        for (unsigned slot = 0; err == ERR_OK && slot < TT_BUCKET_ENTRIES; slot++) {
+            struct tt_scanned entry;
+            if (tt_results_entry(results, file->bucket, slot, &entry)) {
+                err = snapshot_add(file->writer, &entry, why);
+                file->entries++;
+            }
+        }
     }
-    if (err == ERR_OK && file->bucket < file->results->buckets) {
+    if (err == ERR_OK && file->bucket < results->buckets) {
         return true;
     }
-    if (err == ERR_OK) {
-        err = snapshot_commit(&file->writer, why);
-    }
-    if (err == ERR_OK) {
-        succeed(file);
-    } else {
+
+    /* 3. The last are written, or it has failed: then another than before is told. */
+    err = err ? err : snapshot_commit(&file->writer, why);
+    if (err != ERR_OK) {
         snapshot_abort(&file->writer);
-        fail(file, why);
+        ttcore_ledger_add(&ledger->snapshot_failures, 1);
+        if (strcmp(why, file->said) != 0) {
+            snprintf(file->line, sizeof file->line, "no snapshot: %s; the shard continues", why);
+            snprintf(file->said, sizeof file->said, "%s", why);
+        }
+        return false;
     }
+    if (file->said[0] != '\0') {
+        snprintf(file->line, sizeof file->line, "%s: snapshots are written again", file->path);
+        file->said[0] = '\0';
+    }
+    file->is_whole = true;
+    file->written = file->changes;
+    ttcore_ledger_add(&ledger->snapshots, 1);
+    atomic_store_explicit(&ledger->snapshot_entries, file->entries, memory_order_release);
     return false;
 }
 

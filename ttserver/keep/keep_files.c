@@ -17,17 +17,6 @@ enum {
 
 /* ---- start ---- */
 
-static enum err open_one(struct keep_files *s, unsigned i)
-{
-    const struct keep_files_options *options = &s->options;
-    struct keep_file *file = &s->file[i];
-    enum err err = keep_file_open(file, disk_of_system(), options->path, i);
-    if (file->line[0] != '\0') {
-        log_fail(options->program, "--snapshot: %s", file->line);
-    }
-    return err;
-}
-
 enum err keep_files_open(struct keep_files *s, const struct keep_files_options *options)
 {
     enum err err = ERR_OK;
@@ -40,14 +29,12 @@ enum err keep_files_open(struct keep_files *s, const struct keep_files_options *
     pthread_mutex_init(&s->mutex, NULL);
     clock_open_condition(&s->wake);
     for (unsigned i = 0; err == ERR_OK && i < options->shards; i++) {
-        err = open_one(s, i);
+        err = keep_file_open(&s->file[i], disk_of_system(), options->path, i);
+        if (s->file[i].line[0] != '\0') {
+            log_fail(options->program, "--snapshot: %s", s->file[i].line);
+        }
     }
     return err;
-}
-
-uint64_t keep_files_place(const struct keep_files *s, unsigned shard)
-{
-    return keep_file_place(&s->file[shard]);
 }
 
 static void say(const struct keep_files *s, const struct keep_file *file)
@@ -72,16 +59,18 @@ void keep_files_fill(struct keep_files *s, unsigned shard, struct tt_results *re
 
 /* ---- writing ---- */
 
-/* True: the end was asked for. */
-static bool rest(struct keep_files *s, uint64_t us)
+/* Waits for so long, or, between snapshots, until one is wanted. False: the end was asked for. */
+static bool rest(struct keep_files *s, uint64_t us, bool is_between)
 {
     uint64_t at_us = clock_us() + us;
     pthread_mutex_lock(&s->mutex);
-    while (!s->is_ending && clock_wait(&s->wake, &s->mutex, at_us)) {
+    while (!s->is_ending && !(is_between && s->is_wanted) &&
+           clock_wait(&s->wake, &s->mutex, at_us)) {
     }
-    bool is_ending = s->is_ending;
+    s->is_wanted = s->is_wanted && !is_between;
+    bool goes_on = !s->is_ending;
     pthread_mutex_unlock(&s->mutex);
-    return is_ending;
+    return goes_on;
 }
 
 /* Without rests once the end is near, when the shards do not run any more. When the end comes in
@@ -91,7 +80,7 @@ static void write_if_changed(struct keep_files *s, struct keep_file *file, bool 
     uint64_t begin_us = clock_us();
     while (keep_file_write(file)) {
         if (rests && clock_us() - begin_us >= WORK_US) {
-            if (rest(s, REST_US)) {
+            if (!rest(s, REST_US, false)) {
                 snapshot_abort(&file->writer);
                 return;
             }
@@ -101,24 +90,11 @@ static void write_if_changed(struct keep_files *s, struct keep_file *file, bool 
     say(s, file);
 }
 
-/* Until it is time; false: the end was asked for. */
-static bool wait_for_turn(struct keep_files *s)
-{
-    const uint64_t at_us = clock_us() + s->options.every_s * UINT64_C(1000000);
-    pthread_mutex_lock(&s->mutex);
-    while (!s->is_ending && !s->is_wanted && clock_wait(&s->wake, &s->mutex, at_us)) {
-    }
-    s->is_wanted = false;
-    bool goes_on = !s->is_ending;
-    pthread_mutex_unlock(&s->mutex);
-    return goes_on;
-}
-
 static void *run(void *context)
 {
     struct keep_files *s = context;
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* of this thread, on Linux */
-    while (wait_for_turn(s)) {
+    while (rest(s, s->options.every_s * UINT64_C(1000000), true)) {
         for (unsigned i = 0; i < s->options.shards; i++) {
             write_if_changed(s, &s->file[i], true);
         }

@@ -35,8 +35,6 @@ struct keep_files {
 /* Locks the files and checks those that are there; changes none. ERR_NOMEM; the rest is said in one
  * line: ERR_RANGE: the path is too long; ERR_EXIST: another process has a file; ERR_IO. */
 enum err keep_files_open(struct keep_files *s, const struct keep_files_options *options);
-/* The place of the results in the file of a shard; 0: there is none. */
-uint64_t keep_files_place(const struct keep_files *s, unsigned shard);
 /* Reads the file of a shard into its table, before the shard runs, or renames a refused one.
  * `place` is what the shard has. */
 void keep_files_fill(struct keep_files *s, unsigned shard, struct tt_results *results,

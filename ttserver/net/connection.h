@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/queue.h>
 
 enum {
@@ -28,7 +27,7 @@ enum {
     CONNECTION_OUT_PAUSE = 16384, /* waiting to be sent: beyond it, nothing is read */
     CONNECTION_OUT_MAX = 65536 + 1024, /* then messages to the peer are dropped */
     CONNECTION_NAME_MAX = 64,
-    CONNECTION_ROUTE = 8, /* bytes of a route: slot and serial */
+    CONNECTION_ROUTE = 8, /* bytes of a route */
 };
 
 struct who_user; /* ttserver/net/who.h */
@@ -37,7 +36,8 @@ struct connection {
     /* fixed after open */
     const struct socket_port *port;
     void *socket; /* of the port; NULL: closed */
-    uint32_t slot, serial; /* its route */
+    uint32_t slot; /* of its owner */
+    uint8_t route[CONNECTION_ROUTE]; /* slot, and a number that no earlier one there had */
     size_t *held; /* bytes of all the owner's connections */
     void *owner;
     /* once it is ready */
@@ -101,12 +101,6 @@ static inline size_t connection_waiting(const struct connection *c)
 static inline bool connection_is_paused(const struct connection *c)
 {
     return c->is_held_back || connection_waiting(c) > CONNECTION_OUT_PAUSE;
-}
-
-static inline void connection_route(const struct connection *c, uint8_t route[CONNECTION_ROUTE])
-{
-    memcpy(route, &c->slot, sizeof c->slot);
-    memcpy(route + sizeof c->slot, &c->serial, sizeof c->serial);
 }
 
 static inline size_t connection_held(const struct connection *c)

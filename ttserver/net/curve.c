@@ -2,6 +2,7 @@
 
 #include "common/err.h"
 
+#include <endian.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <string.h>
@@ -39,18 +40,15 @@ _Static_assert(CURVE_MESSAGE_OVERHEAD == MESSAGE_PLAIN + 1, "MESSAGE");
 
 static uint64_t get_u64(const uint8_t *in)
 {
-    uint64_t value = 0;
-    for (unsigned i = 0; i < 8; i++) {
-        value = value << 8 | in[i];
-    }
-    return value;
+    uint64_t raw;
+    memcpy(&raw, in, sizeof raw);
+    return be64toh(raw);
 }
 
 static void put_u64(uint8_t *out, uint64_t value)
 {
-    for (unsigned i = 8; i-- > 0; value >>= 8) {
-        out[i] = (uint8_t)value;
-    }
+    uint64_t raw = htobe64(value);
+    memcpy(out, &raw, sizeof raw);
 }
 
 static void make_nonce(uint8_t nonce[NONCE], const char *name, const uint8_t *rest,
@@ -60,16 +58,12 @@ static void make_nonce(uint8_t nonce[NONCE], const char *name, const uint8_t *re
     memcpy(nonce + NONCE - rest_length, rest, rest_length);
 }
 
-void curve_start(void)
-{
-    CHECK(sodium_init() >= 0);
-}
-
 const char *curve_take_hello(struct curve *c, const uint8_t server_secret[CURVE_KEY_BYTES],
                              const uint8_t *body, size_t length,
                              uint8_t welcome[CURVE_WELCOME_BYTES])
 {
     uint8_t nonce[NONCE], zeros[HELLO_ZEROS], shared[CURVE_KEY_BYTES];
+    CHECK(sodium_init() >= 0); /* the first time */
     if (length != HELLO_BYTES || memcmp(body, "\5HELLO\1\0", 8) != 0) {
         return "CURVE: no HELLO of version 1.0";
     }

@@ -38,9 +38,6 @@ struct curve_initiate {
     size_t metadata_length;
 };
 
-/* Call once, before the first connection. */
-void curve_start(void);
-
 const char *curve_take_hello(struct curve *c, const uint8_t server_secret[CURVE_KEY_BYTES],
                              const uint8_t *body, size_t length,
                              uint8_t welcome[CURVE_WELCOME_BYTES]);

@@ -59,7 +59,7 @@ bool pushes_wait(const struct pushes *pushes);
 
 /* Pauses a connection that made the shard push while much waits. */
 void pushes_keep_back(struct pushes *pushes, struct connection *c);
-/* One that need not wait any more, or NULL. It is paused no more. */
+/* Returns a push that need not wait any more, or NULL, and unpauses it. */
 struct connection *pushes_let_go(struct pushes *pushes);
 /* Before the connection ends. */
 void pushes_forget(struct pushes *pushes, struct connection *c);

@@ -1,7 +1,7 @@
 /* socket_port: what the connections of a shard need of the world: sockets, and the time.
  *
  * Behind it are the kernel and libuv (ttserver/sockets.h), or a model of both in the virtual
- * cluster (worker/lab/lab_socket.h). Threads: the shard's. Memory: a socket is the port's, from
+ * cluster (tests/chaos/lab_service.c). Threads: the shard's. Memory: a socket is the port's, from
  * accept to close. Nothing here blocks. */
 #ifndef TTSERVER_NET_SOCKET_PORT_H
 #define TTSERVER_NET_SOCKET_PORT_H
@@ -32,11 +32,11 @@ struct socket_port {
     uint64_t (*now_ns)(void *self);
     /* CPU time that the shard has had so far. */
     uint64_t (*cpu_ns)(void *self);
-    /* One that waits at the listener, and its address, an IPv4 address mapped into IPv6. */
+    /* Accepts a connection that waits at the listener, with its address (IPv4 mapped into IPv6). */
     enum socket_accepted (*accept)(void *self, void *listener, void **socket,
                                    struct in6_addr *from);
-    /* From now on peers_ready is called for `c` when any of these events comes, again and again
-     * while it lasts; 0: never. False: it cannot be, and what was watched before still is. */
+    /* From now on connections_ready is called for `c` when any of these events comes, again and
+     * again while it lasts; 0: never. False: it cannot be, and what was watched before still is. */
     bool (*watch)(void *socket, struct connection *c, unsigned events);
     /* Takes at most `room` bytes (positive) of those that came: how many, or an outcome. */
     ssize_t (*read)(void *socket, uint8_t *to, size_t room);

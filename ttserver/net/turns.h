@@ -52,7 +52,7 @@ struct turns_member *turns_next(struct turns *turns);
 /* It was served; `waits` says whether there is more to serve. */
 void turns_served(struct turns *turns, struct turns_member *member, bool waits);
 
-/* That was done for the user. */
+/* Records that the shard did this much for the user. */
 void turns_charge(struct turns_user *user, uint64_t ns);
 
 /* The member waits no more. */

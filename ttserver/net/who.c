@@ -144,14 +144,7 @@ static struct who_user **bucket_of(struct who_users *users, uint64_t number)
     return &users->bucket[rng_mix(number ^ users->seed) % WHO_BUCKETS];
 }
 
-void who_pin(struct who_user *entry)
-{
-    if (entry != NULL) {
-        entry->connections++;
-    }
-}
-
-void who_release(struct who_users *users, struct turns *turns, struct who_user *entry)
+void who_release(struct who_users *users, struct who_user *entry)
 {
     if (entry == NULL || --entry->connections > 0) {
         return;
@@ -161,7 +154,7 @@ void who_release(struct who_users *users, struct turns *turns, struct who_user *
         link = &(*link)->chain;
     }
     *link = entry->chain;
-    turns_user_close(turns, &entry->turns);
+    turns_user_close(users->turns, &entry->turns);
     free(entry);
 }
 
@@ -188,7 +181,7 @@ struct connection *who_draw_pending(struct who_users *users, struct connection *
     return drawn;
 }
 
-void who_join(struct who_users *users, struct turns *turns, struct connection *c, uint64_t number)
+void who_join(struct who_users *users, struct connection *c, uint64_t number)
 {
     if (number == 0) {
         return;
@@ -215,27 +208,21 @@ void who_join(struct who_users *users, struct turns *turns, struct connection *c
     c->shared = entry;
     *pending_of(users, c) += c->is_pending;
     c->peer.user = number;
-    who_release(users, turns, last);
+    who_release(users, last);
 }
 
-void who_leave(struct who_users *users, struct turns *turns, struct connection *c)
+void who_leave(struct who_users *users, struct connection *c)
 {
     who_set_pending(users, c, false);
     turns_leave(&c->turn);
-    turns_user_close(turns, &c->own);
-    who_release(users, turns, c->shared);
+    turns_user_close(users->turns, &c->own);
+    who_release(users, c->shared);
     c->shared = NULL;
 }
 
 static size_t held_by_user(const struct connection *c)
 {
     return c->shared != NULL ? c->shared->held : connection_held(c);
-}
-
-static bool is_larger(const struct connection *c, const struct connection *than)
-{
-    size_t of_user = held_by_user(c), of_other = held_by_user(than);
-    return of_user != of_other ? of_user > of_other : connection_held(c) > connection_held(than);
 }
 
 struct connection *who_largest(struct connection *const *connection, uint32_t count)
@@ -253,7 +240,10 @@ struct connection *who_largest(struct connection *const *connection, uint32_t co
     }
     for (uint32_t i = 0; i < count; i++) {
         struct connection *c = connection[i];
-        if (c != NULL && (largest == NULL || is_larger(c, largest))) {
+        size_t most = largest != NULL ? held_by_user(largest) : 0;
+        if (c != NULL &&
+            (largest == NULL || held_by_user(c) > most ||
+             (held_by_user(c) == most && connection_held(c) > connection_held(largest)))) {
             largest = c;
         }
     }

@@ -61,13 +61,14 @@ enum { WHO_BUCKETS = 1024, WHO_DRAWN = 16 };
 struct who_user {
     struct turns_user turns;
     uint64_t number;
-    uint32_t connections; /* and pins */
+    uint32_t connections; /* and pins: who counts one here releases it */
     uint32_t pending; /* of its connections, without a session */
     size_t held; /* bytes of its connections, while who_largest counts them */
     struct who_user *chain;
 };
 
 struct who_users {
+    struct turns *turns;
     uint64_t seed; /* of the hash, secret */
     struct who_user *bucket[WHO_BUCKETS];
     uint32_t pending; /* connections without a session that share no user: those of this machine */
@@ -75,21 +76,20 @@ struct who_users {
 
 /* The connection belongs to that user from now on; 0: stays with the one it has. Without memory it
  * is broken. */
-void who_join(struct who_users *users, struct turns *turns, struct connection *c, uint64_t number);
-void who_leave(struct who_users *users, struct turns *turns, struct connection *c);
+void who_join(struct who_users *users, struct connection *c, uint64_t number);
+void who_leave(struct who_users *users, struct connection *c);
 
 /* Says that the connection has a session or has none. */
 void who_set_pending(struct who_users *users, struct connection *c, bool is_pending);
-/* Of WHO_DRAWN of connection[count], drawn at random (count > 0), one whose user has most without
- * a session: who has a large part of all is nearly always among them. */
+/* Draws WHO_DRAWN of connection[count] at random (count > 0) and returns one whose user has most
+ * connections without a session: a user with a large part of all is nearly always among them. */
 struct connection *who_draw_pending(struct who_users *users, struct connection *const *connection,
                                     uint32_t count, uint64_t *rng);
 
-/* Both accept a null. */
-void who_pin(struct who_user *entry);
-void who_release(struct who_users *users, struct turns *turns, struct who_user *entry);
+/* Ends a pin, or a connection. Accepts a null. */
+void who_release(struct who_users *users, struct who_user *entry);
 
-/* Of the user whose connections hold most bytes, the one that holds most. At least one of
+/* The largest connection of the user whose connections hold most bytes. At least one of
  * connection[count] is there. O(count). */
 struct connection *who_largest(struct connection *const *connection, uint32_t count);
 
@@ -102,7 +102,7 @@ struct who_refusals {
     char from[CONNECTION_NAME_MAX];
 };
 
-/* That of a connection, just now; `why` is a constant. */
+/* Records the refusal of a connection, just now; `why` is a constant. */
 void who_refused(struct who_refusals *refusals, const struct connection *c, const char *why);
 
 /* Says so, if there were more since the last line and that was long enough ago; `count`: so far. */

@@ -50,9 +50,6 @@ static const char *mechanism(const struct zmtp *z)
 void zmtp_init(struct zmtp *z, const struct zmtp_server *server)
 {
     *z = (struct zmtp){.server = server, .state = ZMTP_AT_START};
-    if (server->needs_curve) {
-        curve_start();
-    }
 }
 
 void zmtp_close(struct zmtp *z)
@@ -140,8 +137,8 @@ static const char *judge_metadata(const uint8_t *at, size_t left)
 }
 
 /* Ours goes out whole at the first bytes that look right: libzmq reads it as it comes. */
-static enum zmtp_result take_signature(struct zmtp *z, const uint8_t *in, size_t length,
-                                       struct zmtp_taken *taken)
+static enum zmtp_result on_signature(struct zmtp *z, const uint8_t *in, size_t length,
+                                     struct zmtp_taken *taken)
 {
     uint8_t *out = taken->reply;
     if (length >= 1 && in[0] != 0xff) {
@@ -166,8 +163,8 @@ static enum zmtp_result take_signature(struct zmtp *z, const uint8_t *in, size_t
     return ZMTP_GOING_ON;
 }
 
-static enum zmtp_result take_greeting(struct zmtp *z, const uint8_t *in, size_t length,
-                                      struct zmtp_taken *taken)
+static enum zmtp_result on_greeting(struct zmtp *z, const uint8_t *in, size_t length,
+                                    struct zmtp_taken *taken)
 {
     uint8_t wanted[MECHANISM] = {0};
     if (length >= 1 && in[0] < 3) {
@@ -199,7 +196,7 @@ static enum zmtp_result take_greeting(struct zmtp *z, const uint8_t *in, size_t 
 }
 
 /* ZMTP_GOING_ON when a whole frame is there; its length is judged before its body is waited for. */
-static enum zmtp_result take_frame(struct zmtp *z, uint8_t *in, size_t length,
+static enum zmtp_result read_frame(struct zmtp *z, uint8_t *in, size_t length,
                                    struct zmtp_taken *taken, struct frame *f)
 {
     bool is_traffic = z->state == ZMTP_AT_TRAFFIC;
@@ -243,8 +240,8 @@ static bool is_named(const struct frame *f, const char *name, size_t length)
     return f->length > length && f->body[0] == length && memcmp(f->body + 1, name, length) == 0;
 }
 
-static enum zmtp_result take_null_ready(struct zmtp *z, const struct frame *f,
-                                        struct zmtp_taken *taken)
+static enum zmtp_result on_null_ready(struct zmtp *z, const struct frame *f,
+                                      struct zmtp_taken *taken)
 {
     if (!is_named(f, "READY", 5)) {
         return end(z, taken,
@@ -258,7 +255,7 @@ static enum zmtp_result take_null_ready(struct zmtp *z, const struct frame *f,
     return ZMTP_READY;
 }
 
-static enum zmtp_result take_hello(struct zmtp *z, const struct frame *f, struct zmtp_taken *taken)
+static enum zmtp_result on_hello(struct zmtp *z, const struct frame *f, struct zmtp_taken *taken)
 {
     size_t n = put_header(taken->reply, FLAG_COMMAND, CURVE_WELCOME_BYTES);
     const char *why =
@@ -271,8 +268,7 @@ static enum zmtp_result take_hello(struct zmtp *z, const struct frame *f, struct
     return ZMTP_GOING_ON;
 }
 
-static enum zmtp_result take_initiate(struct zmtp *z, const struct frame *f,
-                                      struct zmtp_taken *taken)
+static enum zmtp_result on_initiate(struct zmtp *z, const struct frame *f, struct zmtp_taken *taken)
 {
     struct curve_initiate initiate;
     const char *why =
@@ -296,8 +292,7 @@ static enum zmtp_result take_initiate(struct zmtp *z, const struct frame *f,
     return ZMTP_READY;
 }
 
-static enum zmtp_result take_command(struct zmtp *z, const struct frame *f,
-                                     struct zmtp_taken *taken)
+static enum zmtp_result on_command(struct zmtp *z, const struct frame *f, struct zmtp_taken *taken)
 {
     if (f->length == 0 || f->body[0] == 0 || f->length <= f->body[0]) {
         return end(z, taken, "a command is cut short");
@@ -318,7 +313,7 @@ static enum zmtp_result take_command(struct zmtp *z, const struct frame *f,
     return ZMTP_GOING_ON;
 }
 
-static enum zmtp_result take_traffic(struct zmtp *z, struct frame *f, struct zmtp_taken *taken)
+static enum zmtp_result on_traffic(struct zmtp *z, struct frame *f, struct zmtp_taken *taken)
 {
     if (z->server->needs_curve) {
         uint8_t flags;
@@ -336,7 +331,7 @@ static enum zmtp_result take_traffic(struct zmtp *z, struct frame *f, struct zmt
         f->flags = flags & CURVE_MORE ? FLAG_MORE : flags & CURVE_COMMAND ? FLAG_COMMAND : 0;
     }
     if (f->flags & FLAG_COMMAND) {
-        return take_command(z, f, taken);
+        return on_command(z, f, taken);
     }
     taken->frame = f->body;
     taken->frame_length = f->length;
@@ -344,43 +339,27 @@ static enum zmtp_result take_traffic(struct zmtp *z, struct frame *f, struct zmt
     return ZMTP_FRAME;
 }
 
-static enum zmtp_result take(struct zmtp *z, uint8_t *in, size_t length, struct zmtp_taken *taken)
+enum zmtp_result zmtp_take(struct zmtp *z, uint8_t *in, size_t length, struct zmtp_taken *taken)
 {
+    enum zmtp_result result;
     struct frame frame = {0};
     taken->used = taken->need = taken->frame_length = taken->reply_length = 0;
     taken->frame = NULL;
     taken->more = false;
     taken->user = NULL;
     taken->why = NULL;
-    switch (z->state) {
-    case ZMTP_AT_START:
-        return take_signature(z, in, length, taken);
-    case ZMTP_AT_GREETING:
-        return take_greeting(z, in, length, taken);
-    case ZMTP_AT_END:
-        return end(z, taken, "the connection is over");
-    default:
-        break;
+    if (z->state == ZMTP_AT_START) {
+        result = on_signature(z, in, length, taken);
+    } else if (z->state == ZMTP_AT_GREETING) {
+        result = on_greeting(z, in, length, taken);
+    } else if (z->state == ZMTP_AT_END) {
+        result = end(z, taken, "the connection is over");
+    } else if ((result = read_frame(z, in, length, taken, &frame)) == ZMTP_GOING_ON) {
+        result = z->state == ZMTP_AT_NULL_READY       ? on_null_ready(z, &frame, taken)
+                 : z->state == ZMTP_AT_CURVE_HELLO    ? on_hello(z, &frame, taken)
+                 : z->state == ZMTP_AT_CURVE_INITIATE ? on_initiate(z, &frame, taken)
+                                                      : on_traffic(z, &frame, taken);
     }
-    enum zmtp_result result = take_frame(z, in, length, taken, &frame);
-    if (result != ZMTP_GOING_ON) {
-        return result;
-    }
-    switch (z->state) {
-    case ZMTP_AT_NULL_READY:
-        return take_null_ready(z, &frame, taken);
-    case ZMTP_AT_CURVE_HELLO:
-        return take_hello(z, &frame, taken);
-    case ZMTP_AT_CURVE_INITIATE:
-        return take_initiate(z, &frame, taken);
-    default:
-        return take_traffic(z, &frame, taken);
-    }
-}
-
-enum zmtp_result zmtp_take(struct zmtp *z, uint8_t *in, size_t length, struct zmtp_taken *taken)
-{
-    enum zmtp_result result = take(z, in, length, taken);
     CHECK_THAT(taken->used <= length, "zmtp: it takes no more than there is");
     CHECK_THAT(result != ZMTP_FRAME || z->state == ZMTP_AT_TRAFFIC,
                "zmtp: no message comes before the handshake's end");

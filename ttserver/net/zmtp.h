@@ -4,7 +4,7 @@
  * Clients are libzmq's DEALER sockets, or anything that speaks as they do. A shard speaks it itself
  * because libzmq's ROUTER cannot be open to everybody: 4.3.4 aborts the process when a peer takes a
  * routing id that the socket is about to give away, and it can neither close one connection nor
- * bound its memory in bytes (docs/security.md).
+ * bound its memory in bytes (docs/robustness.md).
  *
  * The peer is hostile until proven otherwise: whatever it sends, a call reads no byte outside what
  * it was given, answers within ZMTP_REPLY_MAX, and needs memory only in the struct. Its routing id
@@ -36,7 +36,7 @@ enum {
     ZMTP_OVERHEAD = 64, /* bytes that a frame is longer than its message, at most */
 };
 
-/* Of one server; read by all its connections. */
+/* What all connections of one server read. */
 struct zmtp_server {
     bool needs_curve;
     uint8_t public_key[ZMTP_KEY_BYTES], secret_key[ZMTP_KEY_BYTES];

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES = 2 * BAG_WORKERS_MAX }; /* a power of two */
-
 enum err bag_core_open(struct bag_core *c, uint32_t items, unsigned locals)
 {
     memset(c, 0, sizeof *c);
@@ -15,8 +13,8 @@ enum err bag_core_open(struct bag_core *c, uint32_t items, unsigned locals)
     c->locals = c->searchers = locals;
     c->item = calloc(items > 0 ? items : 1, sizeof *c->item);
     c->searcher = calloc(locals + BAG_WORKERS_MAX, sizeof *c->searcher);
-    c->place = calloc(PLACES, sizeof *c->place);
-    if (c->item == NULL || c->searcher == NULL || c->place == NULL) {
+    c->address = calloc(locals + BAG_WORKERS_MAX, sizeof *c->address);
+    if (c->item == NULL || c->searcher == NULL || c->address == NULL) {
         bag_core_close(c);
         return ERR_NOMEM;
     }
@@ -27,10 +25,10 @@ void bag_core_close(struct bag_core *c)
 {
     free(c->item);
     free(c->searcher);
-    free(c->place);
+    free(c->address);
     c->item = NULL;
     c->searcher = NULL;
-    c->place = NULL;
+    c->address = NULL;
 }
 
 void bag_core_set_until(struct bag_core *c, uint32_t until)
@@ -113,58 +111,25 @@ static void let_go(struct bag_core *c, unsigned searcher, unsigned at, uint64_t 
     }
 }
 
-static void drop(struct bag_core *c, unsigned searcher, uint32_t item)
+static void set_surplus(struct bag_core *c, unsigned searcher)
 {
-    if (searcher < c->locals) {
-        c->searcher[searcher].is_dropped = true;
-        c->searcher[searcher].dropped = item;
-    } else if (c->drops < BAG_DROPS_MAX) {
-        c->drop[(c->first_drop + c->drops++) % BAG_DROPS_MAX] = (struct bag_drop){searcher, item};
-    }
+    c->searcher[searcher].has_surplus = true;
+    c->has_surplus = true;
 }
 
-bool bag_core_drop(struct bag_core *c, struct bag_drop *out)
+unsigned bag_core_next_surplus(struct bag_core *c)
 {
-    for (unsigned i = 0; i < c->locals; i++) {
-        if (c->searcher[i].is_dropped) {
-            c->searcher[i].is_dropped = false;
-            *out = (struct bag_drop){i, c->searcher[i].dropped};
-            return true;
+    for (unsigned i = 0; c->has_surplus && i < c->searchers; i++) {
+        if (c->searcher[i].has_surplus) {
+            c->searcher[i].has_surplus = false;
+            return i;
         }
     }
-    if (c->drops == 0) {
-        return false;
-    }
-    *out = c->drop[c->first_drop];
-    c->first_drop = (c->first_drop + 1) % BAG_DROPS_MAX;
-    c->drops--;
-    return true;
+    c->has_surplus = false;
+    return BAG_NONE;
 }
 
 /* ---- workers ---- */
-
-/* Where its place is, or would be. */
-static unsigned find_place(const struct bag_core *c, uint64_t address)
-{
-    unsigned at = (unsigned)(address % PLACES);
-    while (c->place[at] != 0 && c->searcher[c->locals + c->place[at] - 1u].address != address) {
-        at = (at + 1) % PLACES;
-    }
-    return at;
-}
-
-/* What lies behind it, and was put there because it was taken, moves up. */
-static void free_place(struct bag_core *c, unsigned at)
-{
-    for (unsigned next = (at + 1) % PLACES; c->place[next] != 0; next = (next + 1) % PLACES) {
-        const uint64_t address = c->searcher[c->locals + c->place[next] - 1u].address;
-        if ((next - (unsigned)(address % PLACES)) % PLACES >= (next - at) % PLACES) {
-            c->place[at] = c->place[next];
-            at = next;
-        }
-    }
-    c->place[at] = 0;
-}
 
 /* The one that is silent longest, or BAG_NONE; one that is barred only where there is no other, so
  * that it does not come back with its old address. */
@@ -183,40 +148,27 @@ static unsigned silent_longest(const struct bag_core *c)
     return found;
 }
 
-static void forget_drops(struct bag_core *c, unsigned searcher)
-{
-    unsigned kept = 0;
-    for (unsigned i = 0; i < c->drops; i++) {
-        const struct bag_drop d = c->drop[(c->first_drop + i) % BAG_DROPS_MAX];
-        if (d.searcher != searcher) {
-            c->drop[(c->first_drop + kept++) % BAG_DROPS_MAX] = d;
-        }
-    }
-    c->drops = kept;
-}
-
 static unsigned find_worker(struct bag_core *c, uint64_t address)
 {
-    unsigned at = find_place(c, address);
-    if (c->place[at] != 0) {
-        return c->locals + c->place[at] - 1u;
+    unsigned i = c->locals;
+    while (i < c->searchers && c->address[i] != address) {
+        i++;
     }
-    unsigned i = c->searchers;
+    if (i < c->searchers) {
+        return i;
+    }
     if (i == c->locals + BAG_WORKERS_MAX) {
         i = silent_longest(c);
         if (i == BAG_NONE) {
             return BAG_NONE;
         }
         CHECK_THAT(c->searcher[i].count == 0, "who is silent has nothing");
-        forget_drops(c, i);
-        free_place(c, find_place(c, c->searcher[i].address));
-        at = find_place(c, address);
     } else {
         c->searchers++;
         c->silent++;
     }
-    c->searcher[i] = (struct bag_searcher){.address = address, .is_silent = true};
-    c->place[at] = (uint16_t)(i - c->locals + 1);
+    c->searcher[i] = (struct bag_searcher){.is_silent = true};
+    c->address[i] = address;
     return i;
 }
 
@@ -226,7 +178,7 @@ static void set_silent(struct bag_core *c, struct bag_searcher *s, bool is_silen
     s->is_silent = is_silent;
 }
 
-/* Who does not answer is tried now and then: what it was given may have got lost. */
+/* A searcher that does not answer is tried now and then: what it was given may have got lost. */
 unsigned bag_core_present(struct bag_core *c, uint64_t address, uint64_t now_us)
 {
     const unsigned i = find_worker(c, address);
@@ -260,6 +212,7 @@ static void take_back(struct bag_core *c, unsigned searcher, uint64_t now_us)
     while (s->count > 0) {
         let_go(c, searcher, s->count - 1, now_us);
     }
+    CHECK_THAT(c->silent <= c->searchers - c->locals, "threads of this process are never silent");
 }
 
 void bag_core_bar(struct bag_core *c, unsigned searcher, uint64_t now_us)
@@ -278,20 +231,11 @@ void bag_core_tick(struct bag_core *c, uint64_t now_us)
     }
 }
 
-static bool is_listed(const uint32_t *item, unsigned count, uint32_t wanted)
-{
-    unsigned i = 0;
-    while (i < count && item[i] != wanted) {
-        i++;
-    }
-    return i < count;
-}
-
 /* Nobody answers for what he was not given. */
 static bool had(const struct bag_searcher *s, uint32_t item)
 {
     const unsigned lefts = s->lefts < BAG_ASSIGNED_MAX ? s->lefts : BAG_ASSIGNED_MAX;
-    return find_assigned(s, item) < s->count || is_listed(s->left, lefts, item);
+    return find_assigned(s, item) < s->count || bag_is_listed(s->left, lefts, item);
 }
 
 void bag_core_has(struct bag_core *c, unsigned searcher, const uint32_t *item, unsigned count,
@@ -303,7 +247,7 @@ void bag_core_has(struct bag_core *c, unsigned searcher, const uint32_t *item, u
     }
     for (unsigned i = s->count; i > 0; i--) {
         const struct bag_assigned *a = &s->assigned[i - 1];
-        if (!is_listed(item, count, a->item) && is_over(a->given_us, BAG_LOST_MS, now_us)) {
+        if (!bag_is_listed(item, count, a->item) && is_over(a->given_us, BAG_LOST_MS, now_us)) {
             c->figures.taken_back++;
             let_go(c, searcher, i - 1, now_us);
         }
@@ -317,7 +261,7 @@ void bag_core_has(struct bag_core *c, unsigned searcher, const uint32_t *item, u
         if (is_free && !it->is_done && s->count < BAG_ASSIGNED_MAX && had(s, item[i])) {
             assign(c, searcher, item[i], now_us); /* it was silent, and nobody has begun it since */
         } else {
-            drop(c, searcher, item[i]);
+            set_surplus(c, searcher);
         }
     }
     const unsigned first = count > 0 ? find_assigned(s, item[0]) : s->count;
@@ -333,14 +277,12 @@ void bag_core_has(struct bag_core *c, unsigned searcher, const uint32_t *item, u
 
 /* ---- taking ---- */
 
-/* One is searched; more wait only while there are so many that nobody goes short for it
+/* One position is searched; more wait only while there are so many that nobody goes short for it
  * (Polychronopoulos and Kuck 1987: guided self-scheduling). */
 static unsigned most_assigned(const struct bag_core *c, const struct bag_searcher *s)
 {
     const unsigned ahead = c->open / (2 * (c->searchers - c->silent));
-    return s->address == 0 || !s->is_known ? 1
-           : ahead >= BAG_ASSIGNED_MAX     ? (unsigned)BAG_ASSIGNED_MAX
-                                           : 1 + ahead;
+    return !s->is_known ? 1 : ahead >= BAG_ASSIGNED_MAX ? (unsigned)BAG_ASSIGNED_MAX : 1 + ahead;
 }
 
 static uint32_t next_open(struct bag_core *c)
@@ -367,7 +309,7 @@ static uint32_t take_waiting(struct bag_core *c, unsigned searcher, uint64_t now
     }
     const uint32_t item = c->searcher[from].assigned[most - 1].item;
     let_go(c, from, most - 1, now_us);
-    drop(c, from, item);
+    set_surplus(c, from);
     return item;
 }
 
@@ -404,6 +346,7 @@ uint32_t bag_core_take(struct bag_core *c, unsigned searcher, uint64_t now_us)
     if (item != BAG_NONE) {
         assign(c, searcher, item, now_us);
     }
+    CHECK_THAT(c->open + c->done <= c->items, "a position that nobody has is not done");
     return item;
 }
 
@@ -434,20 +377,11 @@ bool bag_core_done(struct bag_core *c, unsigned searcher, uint32_t item, uint64_
         const unsigned at = find_assigned(&c->searcher[i], item);
         if (at < c->searcher[i].count) {
             *nodes += at == 0 ? c->searcher[i].nodes : 0;
-            drop(c, i, item);
+            set_surplus(c, i);
             let_go(c, i, at, now_us);
         }
     }
-    CHECK_THAT(c->item[item].sharers == 0, "nobody has what is done");
+    CHECK_THAT(c->item[item].sharers == 0 && c->item[item].firsts == 0, "nobody has what is done");
+    CHECK_THAT(c->done <= c->items, "a position is done once");
     return true;
-}
-
-bool bag_core_is_done(const struct bag_core *c)
-{
-    return c->done == c->items;
-}
-
-unsigned bag_core_sharers(const struct bag_core *c, uint32_t item)
-{
-    return c->item[item].sharers;
 }

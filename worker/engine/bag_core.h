@@ -25,7 +25,6 @@ enum {
     /* Workers that are known. One more takes the place of the one that is silent longest; where
      * none is, it is not given any. */
     BAG_WORKERS_MAX = 4096,
-    BAG_DROPS_MAX = 256, /* of workers; what has no room is found when one says what it has */
     BAG_SILENT_MS = 1000, /* a worker says every 200 that it is there: after that it is given up */
     BAG_ALONE_MS =
         1000, /* a search that takes longer may be joined: it uses the shards from then */
@@ -39,7 +38,6 @@ struct bag_assigned {
 };
 
 struct bag_searcher {
-    uint64_t address; /* of letters; 0: a thread of this process, which is never silent */
     bool is_silent; /* is given nothing now */
     bool is_barred; /* is silent for good; its place is the last that another one takes */
     bool is_known; /* has answered; else it is given one position at most */
@@ -49,8 +47,7 @@ struct bag_searcher {
     struct bag_assigned assigned[BAG_ASSIGNED_MAX];
     uint32_t left[BAG_ASSIGNED_MAX]; /* what it has had, the last: a ring */
     unsigned lefts;
-    bool is_dropped; /* of a thread of this process, in place of a letter: it leaves ... */
-    uint32_t dropped; /* ... this item */
+    bool has_surplus; /* it may have more than `assigned`, and is to be told so */
 };
 
 struct bag_item {
@@ -60,19 +57,14 @@ struct bag_item {
     uint64_t begun_us; /* when its search began; 0: it is not searched */
 };
 
-/* That searcher need not have the item any more. */
-struct bag_drop {
-    unsigned searcher;
-    uint32_t item;
-};
-
 struct bag_core {
     /* fixed after open */
     struct bag_item *item;
     uint32_t items;
-    struct bag_searcher *searcher; /* the first `locals` are threads of this process */
+    struct bag_searcher
+        *searcher; /* the first `locals` are threads of this process, never silent */
     unsigned locals;
-    uint16_t *place; /* of searchers, by their addresses; 0: none */
+    uint64_t *address; /* of each searcher, for letters; 0: a thread of this process */
     /* state */
     uint32_t until; /* items from there on are not given yet; all are, to begin with */
     unsigned searchers;
@@ -80,8 +72,7 @@ struct bag_core {
     uint32_t open, done; /* items that nobody has; that are done */
     unsigned searched; /* items that are searched now */
     uint32_t first_open, first_undone; /* no open one, none that is not done, comes before */
-    struct bag_drop drop[BAG_DROPS_MAX]; /* a ring: from `first_drop`, `drops` of them */
-    unsigned first_drop, drops;
+    bool has_surplus; /* a searcher has */
     /* statistics */
     struct bag_figures {
         unsigned most_at_once; /* positions that were searched at the same time */
@@ -89,6 +80,15 @@ struct bag_core {
         unsigned joined; /* times that a searcher joined others in a position */
     } figures;
 };
+
+static inline bool bag_is_listed(const uint32_t *item, unsigned count, uint32_t wanted)
+{
+    unsigned i = 0;
+    while (i < count && item[i] != wanted) {
+        i++;
+    }
+    return i < count;
+}
 
 /* ERR_NOMEM; ERR_RANGE: more threads than BAG_WORKERS_MAX. */
 enum err bag_core_open(struct bag_core *core, uint32_t items, unsigned locals);
@@ -104,7 +104,7 @@ unsigned bag_core_present(struct bag_core *core, uint64_t address, uint64_t now_
 /* A letter came from it. */
 unsigned bag_core_receive(struct bag_core *core, uint64_t address, uint64_t now_us);
 /* What it has, the first of which it searches, in so many nodes by now: what it should have and has
- * not is given to others, what it has and should not is dropped. What it was given and was taken
+ * not is given to others, what it has and should not is surplus. What it was given and was taken
  * back it keeps if nobody has it, or if it searches it and nobody else does. */
 void bag_core_has(struct bag_core *core, unsigned searcher, const uint32_t *item, unsigned count,
                   uint64_t nodes, uint64_t now_us);
@@ -114,7 +114,7 @@ uint32_t bag_core_take(struct bag_core *core, unsigned searcher, uint64_t now_us
 /* It gives the position back without a result. */
 void bag_core_return(struct bag_core *core, unsigned searcher, uint32_t item, uint64_t now_us);
 /* It has a result of what it has or has had. True: it is the first; `nodes` are those that others
- * have spent on it so far, as far as known; all who have it drop it. False: there is one already,
+ * have spent on it so far, as far as known; nobody has it any more. False: there is one already,
  * or it was never given such an item. */
 bool bag_core_done(struct bag_core *core, unsigned searcher, uint32_t item, uint64_t now_us,
                    uint64_t *nodes);
@@ -122,10 +122,8 @@ bool bag_core_done(struct bag_core *core, unsigned searcher, uint32_t item, uint
 void bag_core_bar(struct bag_core *core, unsigned searcher, uint64_t now_us);
 /* From time to time: gives up who is silent. */
 void bag_core_tick(struct bag_core *core, uint64_t now_us);
-/* How many search a position that is assigned. */
-unsigned bag_core_sharers(const struct bag_core *core, uint32_t item);
-/* The next that somebody need not search any more; false: none. */
-bool bag_core_drop(struct bag_core *core, struct bag_drop *out);
-bool bag_core_is_done(const struct bag_core *core);
+/* The next searcher that is to be told what it has, as what else it has nobody wants from it;
+ * BAG_NONE: none. */
+unsigned bag_core_next_surplus(struct bag_core *core);
 
 #endif

@@ -15,198 +15,346 @@
 #include <unistd.h>
 
 enum {
-    PROGRESS_EVERY_US = 1000000,
     REPORT_EVERY_US = 250000,
-    OBSERVER_WAIT_MS = 20, /* between what shards are owed, while the observer is told the last */
+    SERVE_EVERY_US = 20000, /* by threads that are done, while the caller tells */
     SHORT_MS = 1000, /* a search of less waits for nobody before it begins */
 };
 
-/* ---- reports of workers ---- */
+/* ---- what is known of a run ---- */
 
-static unsigned searching_threads(const struct engine *e)
+void engine_fill_status(struct engine *e, struct engine_status *out)
 {
-    return e->job->algorithm->uses_searchers ? e->options.threads : 1;
-}
-
-/* The caller holds the lock. */
-static void fill_status(struct engine *e, struct engine_status *out)
-{
-    uint64_t now = clock_us();
-    uint64_t time_us = (e->end_us != 0 ? e->end_us : now) - e->begin_us;
+    const uint64_t now = clock_us();
+    const uint64_t time_us = (e->end_us != 0 ? e->end_us : now) - e->begin_us;
     struct front_sum helped;
+    CHECK_THAT(e->job != NULL && e->front.job == e->job->id, "reports are of the job that runs");
     front_core_sum(&e->front, now, &helped);
     struct engine_status s = {
         .time_us = time_us,
-        .all_us = time_us * searching_threads(e) + helped.searched_us,
+        .all_us = time_us * e->searchers + helped.searched_us,
         .workers = helped.workers,
         .workers_refused = helped.refused,
         .shards = e->shards,
-        .shards_up = atomic_load(&e->thread[0].searcher.shards_up),
         .refused = (unsigned)__builtin_popcountll(e->front.refused),
         .hash_permille = embedded_permille(e->table, e->job->namespace_id),
     };
-    for (unsigned i = 0; i < e->options.threads; i++) {
-        struct searcher_figures f = searcher_figures(&e->thread[i].searcher);
-        s.own_nodes += f.sum.nodes;
-#define X(name, json, help) s.name += f.sum.name;
-        COUNTERS(X)
-#undef X
-        s.waited_us += f.talk.waited_us;
-        s.bytes_sent += f.talk.bytes_sent;
-        s.bytes += f.talk.bytes_sent + f.talk.bytes_received;
-        s.remote_depth = f.remote_depth;
+    for (unsigned i = e->options.threads; i-- > 0;) {
+        const struct searcher_figures f = searcher_figures(&e->thread[i].searcher);
+        counters_add(&s.own, &f.all);
+        counters_subtract(&s.own, &e->thread[i].before);
         s.depth = f.depth > s.depth ? f.depth : s.depth;
+        s.shards_up = f.shards_up; /* at last the first thread's */
+        s.remote_depth = f.remote_depth;
     }
-#define X(name, json, help) s.name += helped.name;
-    COUNTERS_REPORTED(X)
-#undef X
-    s.all_waited_us = s.waited_us + helped.waited_us;
-    s.bytes_sent += helped.bytes_sent;
-    s.bytes += helped.bytes_sent + helped.bytes_received;
+    s.sum = s.own;
+    counters_add(&s.sum, &helped.counters);
     atomic_store_explicit(&e->workers, s.workers, memory_order_relaxed);
     *out = s;
 }
 
-bool engine_refusal(struct engine *e, unsigned *shard, const char **why)
+/* Each thread calls it when it reads. Another thread may be adding up the reports meanwhile. */
+static void on_event(void *self, const struct client_event *event)
 {
-    const uint64_t changed = e->front.refused ^ e->said_refused;
-    if (changed == 0) {
+    struct engine_thread *thread = self;
+    struct engine *e = thread->engine;
+    if (e->has_letters) {
+        mailboxes_event(e->mailboxes, thread->searcher.index, event);
+    }
+    if (thread != e->thread) {
+        return;
+    }
+    pthread_mutex_lock(&e->lock);
+    front_core_event(&e->front, event, clock_us());
+    if (e->event != NULL) {
+        e->event(e->run, event);
+    }
+    if (engine_has_refusal(e)) {
+        pthread_cond_broadcast(&e->changed);
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+bool engine_has_refusal(const struct engine *e)
+{
+    return e->front.refused != e->said_refused;
+}
+
+void engine_report_refusal(struct engine *e, engine_refused *refused, void *self)
+{
+    struct engine_status status;
+    char why[FRONT_WHY_MAX];
+    CHECK_THAT(engine_has_refusal(e), "there is a refusal to report");
+    const unsigned shard = (unsigned)__builtin_ctzll(e->front.refused ^ e->said_refused);
+    const bool is_refused = e->front.refused >> shard & 1;
+    e->said_refused ^= UINT64_C(1) << shard;
+    if (refused != NULL) {
+        memcpy(why, e->front.why[shard], sizeof why);
+        engine_fill_status(e, &status);
+        pthread_mutex_unlock(&e->lock);
+        refused(self, shard, is_refused ? why : NULL, &status);
+        pthread_mutex_lock(&e->lock);
+    }
+}
+
+void engine_report(struct engine *e, uint64_t now_us, bool has_best)
+{
+    struct searcher *searcher = &e->thread[0].searcher;
+    struct engine_status status;
+    char text[PROTO_TEXT_MAX + 1] = "";
+    if (!e->is_posted || now_us < e->next_report_us) {
+        return;
+    }
+    e->next_report_us = now_us + REPORT_EVERY_US;
+    pthread_mutex_lock(&e->lock);
+    engine_fill_status(e, &status);
+    const struct search_result best = e->best;
+    if (has_best) {
+        job_line_text(e->job, &best.pv, text, sizeof text);
+    }
+    pthread_mutex_unlock(&e->lock);
+    struct proto_job_report all = {.job = e->job->id, .state = PROTO_JOB_SEARCHING};
+    job_report_set(&all, &status.sum);
+    all.talked_us = 0; /* is known of each searcher */
+    if (has_best) {
+        /* Figures of this process alone, a searcher beside the workers. */
+        struct proto_job_report own = {
+            .job = e->job->id, .instance = e->instance, .state = PROTO_JOB_SEARCHING};
+        job_report_set(&own, &status.own);
+        own.waited_us /= e->searchers; /* a session's, and so never more than its time */
+        own.talked_us /= e->searchers;
+        searcher_report(searcher, &own);
+        all.depth = (uint8_t)best.depth;
+        all.score = (int16_t)best.score;
+        all.move = best.move;
+    }
+    all.line = proto_text_of(text);
+    searcher_report(searcher, &all);
+}
+
+/* When a run has ended. */
+static unsigned fill_hosts(struct engine *e, const struct engine_status *status)
+{
+    struct front_host *own = &e->host[0];
+    *own = (struct front_host){.is_own = true, .searchers = e->searchers, .sum = status->own};
+    memcpy(own->name, e->name, sizeof own->name);
+    own->searched_us = (e->end_us - e->begin_us) * own->searchers;
+    return 1 + front_core_hosts(&e->front, clock_us(), &e->host[1]);
+}
+
+/* ---- lines that wait to be told ---- */
+
+static struct engine_line *line_at(struct engine_lines *l, unsigned i)
+{
+    CHECK_THAT(l->first < ENGINE_LINES_MAX && l->count <= ENGINE_LINES_MAX,
+               "the lines are in their ring");
+    return &l->ring[(l->first + i) % ENGINE_LINES_MAX];
+}
+
+void engine_lines_put(struct engine_lines *l, unsigned number, const struct search_result *result,
+                      const struct engine_status *status)
+{
+    const bool has_room = l->count <= ENGINE_LINES_MAX - SEARCH_LINES_MAX;
+    if (!has_room && result->bound != TT_EXACT) {
+        return;
+    }
+    if (!has_room && number == 0) {
+        unsigned rest = 0; /* of the iteration that is being told */
+        while (rest < l->count && line_at(l, rest)->number > 0) {
+            rest++;
+        }
+        l->count = rest;
+    }
+    CHECK_THAT(l->count < ENGINE_LINES_MAX, "there is room for the lines of an iteration");
+    *line_at(l, l->count++) = (struct engine_line){number, *result, *status};
+}
+
+bool engine_lines_take(struct engine_lines *l, struct engine_line *out)
+{
+    if (l->count == 0) {
         return false;
     }
-    *shard = (unsigned)__builtin_ctzll(changed);
-    *why = e->front.refused >> *shard & 1 ? e->front.why[*shard] : NULL;
-    e->said_refused ^= UINT64_C(1) << *shard;
+    *out = *line_at(l, 0);
+    l->first = (l->first + 1) % ENGINE_LINES_MAX;
+    l->count--;
     return true;
 }
 
-/* The caller holds the lock. */
-static void note_refusals(struct engine *e)
+/* ---- the lines of the best moves ---- */
+
+/* All lines share the limit: each may use half of what is left, the last one all. The caller holds
+ * the lock. */
+static void note_lines(struct engine *e, const struct engine_thread *thread,
+                       struct line_limit *limit)
 {
     struct engine_status status;
-    unsigned shard;
-    const char *why;
-    while (engine_refusal(e, &shard, &why)) {
-        fill_status(e, &status);
-        observer_note_refusal(e->observer, shard, why, &status);
+    unsigned lines, i = 0;
+    const struct search_result *line = search_lines(thread->searcher.search, &lines);
+    CHECK_THAT(lines <= SEARCH_LINES_MAX && thread == e->speaker, "the speaker has the best lines");
+    do {
+        struct search_result r = i == 0 ? e->best : line[i];
+        const unsigned left = limit->nodes, share = i + 1 < lines ? left / 2 : left;
+        if (i > 0) {
+            searcher_extend_line(&thread->searcher, e->job, &r.pv, r.depth);
+        }
+        limit->nodes = share;
+        e->lacks_line |= !line_finish(e->job, e->table, limit, &r);
+        limit->nodes += left - share;
+        if (i == 0) {
+            e->best = r;
+        }
+        engine_fill_status(e, &status);
+        engine_lines_put(&e->lines, i, &r, &status);
+    } while (++i < lines);
+    pthread_cond_broadcast(&e->changed);
+}
+
+static void serve(struct engine_thread *thread, unsigned wait_ms)
+{
+    if (thread->engine->lanes != NULL) {
+        remote_wait(thread->searcher.remote, wait_ms);
+        searcher_publish_shards(&thread->searcher);
     }
 }
 
-void engine_take_events(struct engine *e)
+/* The caller holds the lock. */
+static void serve_unlocked(void *context)
 {
-    if (e->transport != NULL) {
-        pthread_mutex_lock(&e->lock); /* any thread may be summing up */
-        front_core_take(&e->front, &e->thread[0].searcher);
-        if (e->job != NULL) {
-            note_refusals(e);
-        }
-        pthread_mutex_unlock(&e->lock);
+    struct engine_thread *thread = context;
+    pthread_mutex_unlock(&thread->engine->lock);
+    serve(thread, 0);
+    pthread_mutex_lock(&thread->engine->lock);
+}
+
+/* After the last iteration there is time to find the lines of its mates: a small part of what the
+ * limits leave. By the thread that searches last, which holds the lock: whoever is told need not
+ * have read what was found before. */
+static void seek_lines(struct engine_thread *thread)
+{
+    enum { PART = 16 };
+    struct engine *e = thread->engine;
+    const uint64_t now = clock_us();
+    struct line_limit limit = {
+        .nodes = LINE_NODES_LAST, .stop = &e->stop, .serve = serve_unlocked, .context = thread};
+    if (e->deadline_us > now) {
+        limit.until_us = now + (e->deadline_us - now) / PART;
     }
+    if (e->best.depth >= e->last_iteration && !atomic_load(&e->stop) &&
+        (e->deadline_us == 0 || limit.until_us != 0)) {
+        note_lines(e, e->speaker, &limit);
+    }
+}
+
+/* ---- a run, of one position or of many ---- */
+
+void engine_begin(struct engine *e, const struct job *job, unsigned searchers, bool is_posted)
+{
+    CHECK_THAT(e->job == NULL && searchers <= e->options.threads, "one run at a time");
+    e->job = job;
+    e->is_posted = is_posted;
+    e->searchers = searchers;
+    e->begin_us = clock_us();
+    e->end_us = 0;
+    e->next_report_us = e->begin_us + REPORT_EVERY_US;
+    e->said_refused = 0;
+    e->lacks_line = false;
+    front_core_begin(&e->front, job->id);
+    engine_idle(e, 0); /* what came while nothing ran */
+    for (unsigned i = 0; i < e->options.threads; i++) {
+        e->thread[i].before = searcher_figures(&e->thread[i].searcher).all;
+    }
+}
+
+enum err engine_begin_search(struct engine_thread *thread, const struct job *job,
+                             const struct env_port *env, uint64_t seed, uint64_t until_us)
+{
+    const enum err err = searcher_begin(&thread->searcher, job, env, seed);
+    if (err == ERR_OK && thread->engine->lanes != NULL) {
+        const struct remote_limit limit = {.until_us = until_us, .stop = &thread->engine->stop};
+        remote_set_limit(thread->searcher.remote, &limit);
+    }
+    return err;
+}
+
+static void *run_thread(void *context)
+{
+    struct engine_thread *thread = context;
+    struct engine *e = thread->engine;
+    e->search(thread);
+    if (thread == e->thread && e->is_posted) {
+        searcher_stop(&thread->searcher, e->job->id);
+        remote_flush(thread->searcher.remote);
+    }
+    pthread_mutex_lock(&e->lock);
+    CHECK_THAT(e->searching > 0, "a thread that is done has searched");
+    e->end_us = thread == e->thread ? clock_us() : e->end_us;
+    if (e->searching == 1 && e->lacks_line) {
+        seek_lines(thread);
+    }
+    e->searching--;
+    pthread_cond_broadcast(&e->changed);
+    uint64_t serve_us = clock_us() + SERVE_EVERY_US;
+    while (e->is_reporting) {
+        if (!clock_wait(&e->changed, &e->lock, serve_us)) {
+            pthread_mutex_unlock(&e->lock);
+            serve(thread, 0);
+            serve_us = clock_us() + SERVE_EVERY_US;
+            pthread_mutex_lock(&e->lock);
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+bool engine_search(struct engine *e, void (*search)(struct engine_thread *thread),
+                   void (*report)(struct engine *e, void *self), void *self)
+{
+    struct placement_thread started_as[EMBEDDED_SLOTS_MAX];
+    unsigned started = 0;
+    e->search = search;
+    e->is_reporting = true;
+    pthread_mutex_lock(&e->lock); /* none is done before all are counted */
+    while (started < e->searchers && placement_create_thread(&started_as[started], started + 1,
+                                                             run_thread, &e->thread[started])) {
+        started++;
+    }
+    e->searching = started;
+    pthread_mutex_unlock(&e->lock);
+    if (started > 0) {
+        report(e, self);
+    }
+    pthread_mutex_lock(&e->lock);
+    CHECK_THAT(started == 0 || e->is_reporting, "the caller alone ends its reports");
+    e->is_reporting = false;
+    pthread_cond_broadcast(&e->changed);
+    pthread_mutex_unlock(&e->lock);
+    for (unsigned i = 0; i < started; i++) {
+        pthread_join(started_as[i].thread, NULL);
+    }
+    CHECK_THAT(e->searching == 0, "nobody searches when all threads are joined");
+    return started > 0;
+}
+
+void engine_end(struct engine *e)
+{
+    e->job = NULL;
+    e->event = NULL;
+    atomic_store_explicit(&e->workers, 0, memory_order_relaxed);
 }
 
 /* ---- what a searching thread sees ---- */
 
-static void watch_progress(struct engine *e, uint64_t now)
-{
-    struct engine_status status;
-    if (now < e->next_progress_us) {
-        return;
-    }
-    e->next_progress_us = now + PROGRESS_EVERY_US;
-    pthread_mutex_lock(&e->lock);
-    fill_status(e, &status);
-    observer_note_progress(e->observer, &e->best, &status);
-    pthread_mutex_unlock(&e->lock);
-}
-
 static void watch_root(struct engine *e, const struct search *search, uint64_t now)
 {
-    struct engine_status status;
     unsigned number;
-    uint16_t move = search_root_move(search, &number);
-    if (move == 0 || move == e->said_root_move || now < e->begin_us + ENGINE_PATIENCE_US) {
+    const uint16_t move = search_root_move(search, &number);
+    if (move == 0 || move == e->root_move || now < e->begin_us + ENGINE_PATIENCE_US) {
         return;
     }
-    e->said_root_move = move;
     pthread_mutex_lock(&e->lock);
-    fill_status(e, &status);
-    observer_note_root_move(e->observer, move, number, &status);
+    e->root_move = move;
+    e->root_number = number;
+    pthread_cond_broadcast(&e->changed);
     pthread_mutex_unlock(&e->lock);
-}
-
-/* Of this process alone: a searcher beside the workers, for who watches the cluster. */
-static struct proto_job_report own_report(const struct engine *e)
-{
-    struct proto_job_report own = {
-        .job = e->job->id, .instance = e->instance, .state = PROTO_JOB_SEARCHING};
-    for (unsigned i = 0; i < e->options.threads; i++) {
-        struct searcher_figures f = searcher_figures(&e->thread[i].searcher);
-#define X(name, json, help) own.name += f.sum.name;
-        COUNTERS_REPORTED(X)
-#undef X
-#define X(name) own.name += f.talk.name;
-        COUNTERS_OF_TALK(X)
-#undef X
-    }
-    own.waited_us /= searching_threads(e); /* a session's, and so never more than its time */
-    own.talked_us /= searching_threads(e);
-    return own;
-}
-
-/* When a run has ended. */
-static unsigned fill_hosts(struct engine *e)
-{
-    struct front_host *own = &e->host[0];
-    *own = (struct front_host){.is_own = true, .searchers = searching_threads(e)};
-    memcpy(own->name, e->name, sizeof own->name);
-    own->searched_us = (e->end_us - e->begin_us) * own->searchers;
-    for (unsigned i = 0; i < e->options.threads; i++) {
-        struct searcher_figures f = searcher_figures(&e->thread[i].searcher);
-        own->nodes += f.sum.nodes;
-        own->asks += f.sum.asks;
-#define X(name) own->name += f.talk.name;
-        COUNTERS_OF_TALK(X)
-#undef X
-    }
-    return 1 + front_core_hosts(&e->front, clock_us(), &e->host[1]);
-}
-
-struct proto_job_report engine_report_of(uint64_t job, const struct engine_status *status)
-{
-    return (struct proto_job_report){
-        .job = job,
-        .state = PROTO_JOB_SEARCHING,
-#define X(name, json, help) .name = status->name,
-        COUNTERS_REPORTED(X)
-#undef X
-            .waited_us = status->all_waited_us,
-        .bytes_sent = status->bytes_sent,
-        .bytes_received = status->bytes - status->bytes_sent,
-        .line = proto_text_of(""),
-    };
-}
-
-/* So that who watches the cluster sees what the user sees. */
-static void report(struct engine *e, uint64_t now)
-{
-    struct engine_status status;
-    char text[PROTO_TEXT_MAX + 1];
-    if (e->transport == NULL || !e->job->algorithm->uses_shards || now < e->next_report_us) {
-        return;
-    }
-    e->next_report_us = now + REPORT_EVERY_US;
-    pthread_mutex_lock(&e->lock);
-    fill_status(e, &status);
-    job_line_text(e->job, &e->best.pv, text, sizeof text);
-    struct proto_job_report message = engine_report_of(e->job->id, &status);
-    message.depth = (uint8_t)e->best.depth;
-    message.score = (int16_t)e->best.score;
-    message.move = e->best.move;
-    message.line = proto_text_of(text);
-    pthread_mutex_unlock(&e->lock);
-    struct job_client *jobs = e->thread[0].searcher.jobs;
-    const struct proto_job_report own = own_report(e);
-    job_client_report(jobs, &own);
-    job_client_report(jobs, &message);
 }
 
 static bool over_limits(struct engine *e, uint64_t now)
@@ -219,22 +367,21 @@ static bool over_limits(struct engine *e, uint64_t now)
     }
     uint64_t nodes = 0;
     for (unsigned i = 0; i < e->options.threads; i++) {
-        nodes += atomic_load_explicit(&e->thread[i].searcher.nodes, memory_order_relaxed);
+        nodes += atomic_load_explicit(&e->thread[i].searcher.now.at[COUNTER_nodes],
+                                      memory_order_relaxed);
     }
     return nodes >= e->job->nodes;
 }
 
-static bool poll_engine(void *self, struct search *search)
+static bool poll_one(void *self, struct search *search)
 {
     struct engine_thread *thread = self;
     struct engine *e = thread->engine;
     uint64_t now = clock_us();
     searcher_serve(&thread->searcher, search, now);
     if (thread == e->thread) {
-        engine_take_events(e);
-        watch_progress(e, now);
         watch_root(e, search, now);
-        report(e, now);
+        engine_report(e, now, true);
     }
     if (atomic_load_explicit(&e->ended, memory_order_relaxed)) {
         return true;
@@ -244,48 +391,21 @@ static bool poll_engine(void *self, struct search *search)
            (atomic_load_explicit(&e->stop, memory_order_relaxed) || over_limits(e, now));
 }
 
-/* The caller holds the lock. */
-static void finish_line(struct engine *e, const struct engine_thread *thread,
-                        struct search_result *r)
-{
-    searcher_extend_line(&thread->searcher, e->job, &r->pv, r->depth);
-    line_finish(e->job, e->table, e->deadline_us, r);
-}
-
-/* The caller holds the lock. */
-static void report_lines(struct engine *e, const struct engine_thread *thread)
-{
-    struct engine_status status;
-    unsigned lines;
-    const struct search_result *line = search_lines(thread->searcher.search, &lines);
-    fill_status(e, &status);
-    observer_note_line(e->observer, 0, &e->best, &status);
-    for (unsigned i = 1; i < lines; i++) {
-        struct search_result r = line[i];
-        finish_line(e, thread, &r);
-        observer_note_line(e->observer, i, &r, &status);
-    }
-}
-
-/* The caller holds the lock. */
-static void report_bound(struct engine *e, const struct search_result *outside)
-{
-    struct engine_status status;
-    fill_status(e, &status);
-    observer_note_line(e->observer, 0, outside, &status);
-}
-
 /* The first searcher to finish an iteration speaks for all. */
-static void take_iteration(void *context, const struct search_result *result,
-                           const struct search_counters *counters)
+static void on_iteration(void *context, const struct search_result *result,
+                         const struct counters *counters)
 {
     struct engine_thread *thread = context;
     struct engine *e = thread->engine;
+    enum { LINES = 3 }; /* the effort for all is no more than for so many */
     (void)counters;
     searcher_publish(&thread->searcher);
     pthread_mutex_lock(&e->lock);
     if (result->depth > e->best.depth && result->bound != TT_EXACT) {
-        report_bound(e, result);
+        struct engine_status status;
+        engine_fill_status(e, &status);
+        engine_lines_put(&e->lines, 0, result, &status);
+        pthread_cond_broadcast(&e->changed);
     } else if (result->depth > e->best.depth) {
         const struct search_result before = e->best;
         e->best = *result;
@@ -293,28 +413,79 @@ static void take_iteration(void *context, const struct search_result *result,
             line_is_mate(e->job, &before)) {
             e->best.pv = before.pv; /* the line to the mate is at hand */
         }
-        finish_line(e, thread, &e->best);
-        report_lines(e, thread);
+        e->speaker = thread;
+        e->lacks_line = false;
+        searcher_extend_line(&thread->searcher, e->job, &e->best.pv, e->best.depth);
+        const unsigned lines = e->job->lines > LINES ? LINES : e->job->lines;
+        struct line_limit limit = {.nodes = LINE_NODES * (lines > 0 ? lines : 1),
+                                   .until_us = e->deadline_us};
+        note_lines(e, thread, &limit);
     }
     pthread_mutex_unlock(&e->lock);
 }
 
-static void *search_thread(void *context)
+static void search_one(struct engine_thread *thread)
 {
-    struct engine_thread *thread = context;
     struct engine *e = thread->engine;
     struct search_result result;
-    search_run(thread->searcher.search, take_iteration, thread, &result);
+    search_run(thread->searcher.search, on_iteration, thread, &result);
     searcher_end(&thread->searcher);
-    if (result.depth >= e->last_iteration) {
-        atomic_store(&e->ended, true);
+    if (thread == e->thread || result.depth >= e->last_iteration) {
+        atomic_store(&e->ended, true); /* limits met by the first are met by all */
+        mailboxes_wake(e->mailboxes);
     }
     pthread_mutex_lock(&e->lock);
     if (e->best.depth == 0 && (result.depth > 0 || e->best.move == 0)) {
         e->best = result;
     }
     pthread_mutex_unlock(&e->lock);
-    return NULL;
+}
+
+/* ---- what the caller tells ---- */
+
+static void report_progress(struct engine *e, void *self)
+{
+    enum { PROGRESS_EVERY_US = 1000000 };
+    const struct engine_observer *to = self;
+    struct engine_line line;
+    struct engine_status status;
+    uint16_t said_root_move = 0;
+    uint64_t progress_us = e->begin_us + PROGRESS_EVERY_US;
+    pthread_mutex_lock(&e->lock);
+    for (;;) {
+        if (engine_lines_take(&e->lines, &line)) {
+            pthread_mutex_unlock(&e->lock);
+            if (to->iteration != NULL) {
+                to->iteration(to->self, line.number, &line.result, &line.status);
+            }
+            pthread_mutex_lock(&e->lock);
+        } else if (engine_has_refusal(e)) {
+            engine_report_refusal(e, to->refused, to->self);
+        } else if (e->searching == 0) {
+            break;
+        } else if (e->root_move != said_root_move) {
+            const unsigned number = e->root_number;
+            said_root_move = e->root_move;
+            engine_fill_status(e, &status);
+            pthread_mutex_unlock(&e->lock);
+            if (to->root_move != NULL) {
+                to->root_move(to->self, said_root_move, number, &status);
+            }
+            pthread_mutex_lock(&e->lock);
+        } else if (clock_us() >= progress_us) {
+            const struct search_result best = e->best;
+            progress_us = clock_us() + PROGRESS_EVERY_US;
+            engine_fill_status(e, &status);
+            pthread_mutex_unlock(&e->lock);
+            if (to->progress != NULL) {
+                to->progress(to->self, &best, &status);
+            }
+            pthread_mutex_lock(&e->lock);
+        } else {
+            (void)clock_wait(&e->changed, &e->lock, progress_us);
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
 }
 
 /* ---- open and close ---- */
@@ -322,7 +493,7 @@ static void *search_thread(void *context)
 static enum err open_thread(struct engine *e, struct engine_thread *thread, const char *name)
 {
     unsigned index = (unsigned)(thread - e->thread);
-    struct remote_shell shell;
+    struct lane lane;
     uint64_t instance = clock_unique();
     e->instance = index == 0 ? instance : e->instance;
     struct searcher_options options = {
@@ -334,22 +505,23 @@ static enum err open_thread(struct engine *e, struct engine_thread *thread, cons
                    .instance = instance,
                    .name = name, /* copied */
                    .jobs = 2},
-        .mailboxes = e->has_letters ? e->mailboxes : NULL,
-        .mailbox = index,
-        .bag = index == 0 ? e->inbox : NULL,
+        .events = {thread, on_event},
         .share_depth = e->options.share_depth,
     };
     thread->engine = e;
-    if (e->transport != NULL) {
-        enum err err = transport_lane(e->transport, e->options.table.keys, &shell);
+    if (e->lanes != NULL) {
+        enum err err = lanes_add(e->lanes, e->options.table.keys, &lane);
         if (err != ERR_OK) {
             return err;
         }
-        options.shell = &shell;
+        options.lane = &lane;
     }
     enum err err = searcher_open(&thread->searcher, &options);
+    if (err == ERR_OK && e->has_letters) {
+        mailboxes_connect(e->mailboxes, index, thread->searcher.remote, instance);
+    }
     thread->env = (struct env_port){.self = thread,
-                                    .poll = poll_engine,
+                                    .poll = poll_one,
                                     .until_poll = embedded_until_poll(&thread->searcher.local)};
     thread->env.peers = mailboxes_port(e->mailboxes, index, thread->env.until_poll);
     return err;
@@ -364,7 +536,7 @@ static enum err open_threads(struct engine *e)
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
         err = open_thread(e, &e->thread[i], name);
     }
-    for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->transport != NULL; i++) {
+    for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->lanes != NULL; i++) {
         /* They connect at the same time: only the first waits for shards that are not there. */
         uint64_t now = clock_us();
         remote_connect(e->thread[i].searcher.remote,
@@ -373,7 +545,7 @@ static enum err open_threads(struct engine *e)
     return err;
 }
 
-_Static_assert((int)ENGINE_WHY_MAX >= (int)TRANSPORT_WHY_MAX, "a transport's words fit");
+_Static_assert((int)ENGINE_WHY_MAX >= (int)LANES_WHY_MAX, "the lanes' words fit");
 
 enum err engine_open(struct engine **out, const struct engine_options *options,
                      char why[ENGINE_WHY_MAX])
@@ -384,31 +556,25 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
         return ERR_NOMEM;
     }
     why[0] = '\0';
-    bool is_alone = !transport_is_given(&options->table);
-    uint64_t group = is_alone || options->is_private ? 0 : transport_group(&options->table);
+    bool is_alone = !lanes_is_given(&options->table);
+    uint64_t group = is_alone || options->is_private ? 0 : lanes_group(&options->table);
     e->options = *options;
     pthread_mutex_init(&e->lock, NULL);
+    clock_open_condition(&e->changed);
     e->thread = memory_lines(options->threads * sizeof *e->thread);
     process_default_name(e->name);
     e->host = calloc(FRONT_WORKERS_MAX + 1, sizeof *e->host);
     enum err err = front_core_open(&e->front, 0);
     if (err == ERR_OK) {
-        err = observer_open(&e->observer);
-    }
-    if (err == ERR_OK) {
         err = mailboxes_open(&e->mailboxes, options->threads, true);
     }
     e->has_letters = !is_alone && options->table.redis == NULL;
-    if (err == ERR_OK && e->has_letters) {
-        err = bag_inbox_open(&e->inbox);
-    }
     if (e->thread == NULL || e->host == NULL) {
         err = ERR_NOMEM;
     }
     if (err == ERR_OK && !is_alone) {
-        err =
-            transport_open(&e->transport, &options->table, options->threads, options->program, why);
-        e->shards = err == ERR_OK ? transport_shards(e->transport) : 0;
+        err = lanes_open(&e->lanes, &options->table, options->threads, options->program, why);
+        e->shards = err == ERR_OK ? lanes_shards(e->lanes) : 0;
     }
     if (err == ERR_OK) {
         err = embedded_open_on_host(&e->table, options->hash_bytes, options->threads, group,
@@ -439,10 +605,9 @@ void engine_close(struct engine **engine)
         searcher_close(&e->thread[i].searcher);
     }
     mailboxes_close(&e->mailboxes);
-    bag_inbox_close(&e->inbox);
-    transport_close(&e->transport);
+    lanes_close(&e->lanes);
     embedded_close(&e->table);
-    observer_close(&e->observer);
+    pthread_cond_destroy(&e->changed);
     pthread_mutex_destroy(&e->lock);
     front_core_close(&e->front);
     free(e->host);
@@ -466,19 +631,17 @@ unsigned engine_shards(const struct engine *e)
     return e->shards;
 }
 
-unsigned engine_shards_up(const struct engine *e)
+void engine_shard_name(const struct engine *e, unsigned shard, char out[LANES_NAME_MAX])
 {
-    return e->transport == NULL ? 0 : job_client_sources_up(e->thread[0].searcher.jobs);
+    lanes_shard_name(e->lanes, shard, out);
 }
 
-void engine_shard_name(const struct engine *e, unsigned shard, char out[TRANSPORT_NAME_MAX])
+bool engine_none_up(const struct engine *e, char out[LANES_NONE_UP_MAX])
 {
-    transport_shard_name(e->transport, shard, out);
-}
-
-void engine_none_up(const struct engine *e, char out[TRANSPORT_NONE_UP_MAX])
-{
-    transport_none_up(e->transport, out);
+    if (e->lanes != NULL) {
+        lanes_none_up(e->lanes, out);
+    }
+    return e->lanes != NULL && client_shards_up(remote_client(e->thread[0].searcher.remote)) == 0;
 }
 
 const char *engine_private_reason(const struct engine *e)
@@ -499,11 +662,9 @@ void engine_arm(struct engine *e)
 
 void engine_idle(struct engine *e, unsigned wait_ms)
 {
-    for (unsigned i = 0; i < e->options.threads && e->transport != NULL; i++) {
-        remote_wait(e->thread[i].searcher.remote, i == 0 ? wait_ms : 0);
-        searcher_publish_shards(&e->thread[i].searcher);
+    for (unsigned i = 0; i < e->options.threads && e->lanes != NULL; i++) {
+        serve(&e->thread[i], i == 0 ? wait_ms : 0);
     }
-    engine_take_events(e);
 }
 
 void engine_clear(struct engine *e)
@@ -511,107 +672,62 @@ void engine_clear(struct engine *e)
     embedded_clear(e->table);
 }
 
-/* ---- a run ---- */
-
-static enum err prepare_threads(struct engine *e)
-{
-    enum err err = ERR_OK;
-    for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
-        struct engine_thread *thread = &e->thread[i];
-        /* The first keeps the plain order; the others break ties each in its own way. */
-        uint64_t seed = i == 0 ? 0 : rng_mix(i);
-        err = searcher_begin(&thread->searcher, e->job, &thread->env, seed);
-        if (err == ERR_OK && e->transport != NULL) {
-            struct remote_limit limit = {.until_us = e->deadline_us, .stop = &e->stop};
-            remote_set_limit(thread->searcher.remote, &limit);
-        }
-    }
-    return err;
-}
-
-static void search_all(struct engine *e)
-{
-    struct placement_thread started_as[EMBEDDED_SLOTS_MAX];
-    unsigned started = 1;
-    unsigned want = searching_threads(e);
-    /* Before the others choose a place. */
-    embedded_update_placement(&e->thread[0].searcher.local, clock_us());
-    while (started < want && placement_create_thread(&started_as[started], started, search_thread,
-                                                     &e->thread[started])) {
-        started++;
-    }
-    search_thread(&e->thread[0]);
-    atomic_store(&e->ended, true); /* limits met by one are met by all */
-    mailboxes_wake(e->mailboxes);
-    for (unsigned i = 1; i < started; i++) {
-        pthread_join(started_as[i].thread, NULL);
-    }
-}
+/* ---- a run of one position ---- */
 
 enum err engine_run(struct engine *e, struct job *job, const struct engine_observer *observer,
                     struct engine_result *out)
 {
-    struct searcher *first = &e->thread[0].searcher;
+    struct engine_observer to = observer != NULL ? *observer : (struct engine_observer){NULL};
     const bool needs_peers = algorithm_needs_peers(job->algorithm);
     const bool is_posted =
-        e->transport != NULL && job->algorithm->uses_shards && (e->has_letters || !needs_peers);
+        e->lanes != NULL && job->algorithm->uses_shards && (e->has_letters || !needs_peers);
     job->id = clock_unique();
     if (job_copy(&e->own, job) != ERR_OK) {
         return ERR_NOMEM;
     }
-    e->job = &e->own;
+    engine_begin(e, &e->own, job->algorithm->uses_searchers ? e->options.threads : 1, is_posted);
     e->last_iteration = job_last_iteration(job);
+    e->lines.count = 0;
     e->best = (struct search_result){0};
-    e->begin_us = clock_us();
-    e->end_us = 0;
-    e->next_progress_us = e->begin_us + PROGRESS_EVERY_US;
-    e->said_root_move = 0;
-    e->next_report_us = e->begin_us + REPORT_EVERY_US;
+    e->root_move = 0;
     e->deadline_us =
         job->time_ms == 0 ? 0 : e->begin_us + job->time_ms * UINT64_C(1000) - job->spare_us;
     atomic_store(&e->ended, false);
-    front_core_begin(&e->front, job->id);
-    e->said_refused = 0;
     enum err err = needs_peers ? mailboxes_begin(e->mailboxes, job->id, !is_posted) : ERR_OK;
-    observer_begin(e->observer, observer);
-    engine_idle(e, 0); /* what came while nothing ran */
-    if (err == ERR_OK) {
-        err = prepare_threads(e);
+    for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
+        /* The first keeps the plain order; the others break ties each in its own way. */
+        err = engine_begin_search(&e->thread[i], e->job, &e->thread[i].env, i == 0 ? 0 : rng_mix(i),
+                                  e->deadline_us);
     }
     if (err == ERR_OK && is_posted) {
-        err = job_client_post(first->jobs, job);
+        err = searcher_post(&e->thread[0].searcher, job);
     }
     if (err == ERR_OK) {
         if (job->time_ms == 0 || job->time_ms >= SHORT_MS) {
             mailboxes_await_first(e->mailboxes);
         }
-        search_all(e);
+        if (!engine_search(e, search_one, report_progress, &to)) {
+            e->searching = 1; /* the caller's thread is as good; it tells afterwards */
+            run_thread(e->thread);
+        }
         mailboxes_end(e->mailboxes);
-        CHECK(embedded_inflight(e->table) == 0);
-        e->end_us = clock_us();
+        CHECK_THAT(embedded_inflight(e->table) == 0, "nothing is in flight when nobody searches");
         if (is_posted) { /* the workers' last figures, if they come soon */
-            job_client_stop(first->jobs, job->id);
-            front_core_await(&e->front, first,
+            front_core_await(&e->front, &e->thread[0].searcher,
                              job->at_once        ? 0
                              : job->time_ms != 0 ? FRONT_WAIT_TIMED_MS
                                                  : FRONT_WAIT_MS);
-            engine_take_events(e);
         }
+        report_progress(e, &to); /* what came since */
+        *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};
+        engine_fill_status(e, &out->status);
+        out->host = e->host;
+        out->hosts = fill_hosts(e, &out->status);
     } else {
         mailboxes_end(e->mailboxes);
     }
-    while (!observer_end(e->observer, OBSERVER_WAIT_MS)) {
-        engine_idle(e, 0);
-    }
-    if (err == ERR_OK) {
-        *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};
-        fill_status(e, &out->status);
-        out->host = e->host;
-        out->hosts = fill_hosts(e);
-    }
+    engine_end(e);
     job_free(&e->own);
-    e->job = NULL;
-    atomic_store_explicit(&e->workers, 0, memory_order_relaxed);
     return err;
 }
 
@@ -621,7 +737,6 @@ static bool poll_subtree(void *self, struct search *search)
 {
     struct engine_thread *thread = self;
     searcher_serve(&thread->searcher, search, clock_us());
-    engine_take_events(thread->engine);
     return atomic_load_explicit(&thread->engine->stop, memory_order_relaxed);
 }
 
@@ -629,12 +744,7 @@ enum err engine_subtrees_begin(struct engine *e, const struct job *job)
 {
     struct engine_thread *first = e->thread;
     const struct env_port env = {.self = first, .poll = poll_subtree};
-    enum err err = searcher_begin(&first->searcher, job, &env, 0);
-    if (err == ERR_OK && e->transport != NULL) {
-        const struct remote_limit limit = {.stop = &e->stop};
-        remote_set_limit(first->searcher.remote, &limit);
-    }
-    return err;
+    return engine_begin_search(first, job, &env, 0, 0);
 }
 
 enum search_status engine_subtree(struct engine *e, const struct search_split *split,

@@ -37,16 +37,15 @@ struct engine_bag {
     void (*done)(void *self, unsigned i, const struct job *job, const struct engine_result *result);
     /* NULL in place of what follows: nobody wants to know. About once a second. */
     void (*progress)(void *self, const struct engine_bag_progress *progress);
-    /* As observer.h. */
-    void (*refused)(void *self, unsigned shard, const char *why,
-                    const struct engine_status *status);
+    engine_refused *refused; /* engine.h */
     /* A worker is given nothing more, because of what it said of position i: `host` is what it
      * calls itself, or "of unknown name"; `why` goes on after that. Of more than eight a second
      * some are left out. */
     void (*barred)(void *self, unsigned i, const char *host, const char *why);
 };
 
-/* `total`: at the end. ERR_NOMEM. */
+/* `total`: at the end. ERR_NOMEM; ERR_FULL: no thread could be started, or no further job be
+ * posted. */
 enum err engine_run_bag(struct engine *engine, const struct engine_bag *bag,
                         struct engine_bag_progress *total);
 

@@ -39,20 +39,29 @@ static unsigned silent_longest(const struct front_core *c)
     return found;
 }
 
-void front_core_event(struct front_core *c, const struct job_event *e, uint64_t now_us)
+/* Lines of words are printed with it: one word, never none. */
+static void keep_name(struct proto_text name, char *out, size_t size)
 {
-    CHECK_THAT(e->source < JOB_SOURCES_MAX, "each source has a bit");
-    if (e->kind == JOB_REFUSED && e->job == c->job && c->job != 0) {
-        c->refused |= UINT64_C(1) << e->source;
-        memcpy(c->why[e->source], e->why, sizeof e->why);
+    proto_text_printable(name.length > 0 ? name : proto_text_of("?"), out, size);
+    for (char *at = out; *at != '\0'; at++) {
+        *at = *at == ' ' ? '_' : *at;
     }
-    if (e->kind != JOB_REPORTED || c->job == 0 || e->report.job != c->job ||
-        proto_report_fault(&e->report) != NULL) {
+}
+
+void front_core_event(struct front_core *c, const struct client_event *e, uint64_t now_us)
+{
+    CHECK_THAT(e->shard < CLIENT_SHARDS_MAX, "each source has a bit");
+    if (e->kind == CLIENT_JOB_REFUSED && e->refused.job == c->job && c->job != 0) {
+        c->refused |= UINT64_C(1) << e->shard;
+        proto_text_printable(*e->refused.why, c->why[e->shard], FRONT_WHY_MAX);
+    }
+    if (e->kind != CLIENT_JOB_REPORT || c->job == 0 || e->job_report->job != c->job ||
+        proto_report_fault(e->job_report) != NULL) {
         return;
     }
-    c->refused &= ~e->sources; /* who passes on reports has the job by now */
+    c->refused &= ~(UINT64_C(1) << e->shard); /* who passes on reports has the job by now */
     unsigned i = 0;
-    while (i < c->reports && c->report[i].last.instance != e->report.instance) {
+    while (i < c->reports && c->report[i].last.instance != e->job_report->instance) {
         i++;
     }
     bool is_known = i < c->reports;
@@ -62,15 +71,17 @@ void front_core_event(struct front_core *c, const struct job_event *e, uint64_t 
     }
     c->reports += !is_known;
     CHECK_THAT(c->reports <= FRONT_WORKERS_MAX && i < c->reports, "a report has a place");
+    struct front_report *r = &c->report[i];
     if (!is_known) {
-        c->report[i].searched_us = 0;
-    } else if (c->report[i].last.state == PROTO_JOB_SEARCHING) {
-        c->report[i].searched_us += now_us - c->report[i].received_us;
+        r->searched_us = 0;
+    } else if (r->last.state == PROTO_JOB_SEARCHING) {
+        r->searched_us += now_us - r->received_us;
     }
-    c->report[i].received_us = now_us;
-    if (!is_known || proto_report_is_newer(&e->report, &c->report[i].last)) {
-        c->report[i].last = e->report;
-        memcpy(c->report[i].name, e->name, sizeof e->name);
+    r->received_us = now_us;
+    if (!is_known || proto_report_is_newer(e->job_report, &r->last)) {
+        r->last = *e->job_report;
+        r->last.line = r->last.name = r->last.why = proto_text_of("");
+        keep_name(e->job_report->name, r->name, sizeof r->name);
     }
 }
 
@@ -87,12 +98,11 @@ void front_core_sum(const struct front_core *c, uint64_t now_us, struct front_su
         bool has_refused = r->last.state == PROTO_JOB_REFUSED;
         sum.workers += is_alive(c, r, now_us) && !has_refused;
         sum.refused += is_alive(c, r, now_us) && has_refused;
+        const struct counters reported = job_report_counters(&r->last);
         sum.searched_us += r->searched_us;
-#define X(name, ...) sum.name += r->last.name;
-        COUNTERS_REPORTED(X)
-        COUNTERS_OF_TALK(X)
-#undef X
+        counters_add(&sum.counters, &reported);
     }
+    CHECK_THAT(sum.workers + sum.refused <= c->reports, "each worker reports, and is counted once");
     *out = sum;
 }
 
@@ -104,27 +114,11 @@ static bool is_missed(const struct front_core *c, const struct front_report *r, 
             (c->missing_us != 0 && now_us >= c->missing_us));
 }
 
-static void add_to_host(const struct front_core *c, const struct front_report *r, uint64_t now_us,
-                        struct front_host *host)
-{
-    const uint64_t silent_us = now_us - r->received_us;
-    host->is_gone &= is_missed(c, r, now_us) || !is_alive(c, r, now_us);
-    host->silent_us =
-        host->searchers == 0 || silent_us < host->silent_us ? silent_us : host->silent_us;
-    host->searchers++;
-    host->nodes += r->last.nodes;
-    host->asks += r->last.asks;
-    host->searched_us += r->searched_us;
-#define X(name) host->name += r->last.name;
-    COUNTERS_OF_TALK(X)
-#undef X
-}
-
 static int by_nodes(const void *a, const void *b)
 {
     const struct front_host *x = a, *y = b;
-    return x->nodes != y->nodes ? (x->nodes < y->nodes) - (x->nodes > y->nodes)
-                                : strcmp(x->name, y->name);
+    const uint64_t nodes = x->sum.nodes, other = y->sum.nodes;
+    return nodes != other ? (nodes < other) - (nodes > other) : strcmp(x->name, y->name);
 }
 
 unsigned front_core_hosts(const struct front_core *c, uint64_t now_us, struct front_host *out)
@@ -136,6 +130,7 @@ unsigned front_core_hosts(const struct front_core *c, uint64_t now_us, struct fr
         }
     }
     const unsigned hosts = process_group(c->thread, threads);
+    CHECK_THAT(hosts <= threads && threads <= c->reports, "a host has threads, each with a report");
     for (unsigned i = 0; i < threads; i++) {
         const struct process_thread *t = &c->thread[i];
         struct front_host *host = &out[t->process];
@@ -143,7 +138,15 @@ unsigned front_core_hosts(const struct front_core *c, uint64_t now_us, struct fr
             *host = (struct front_host){.is_gone = true};
             memcpy(host->name, t->name, t->length);
         }
-        add_to_host(c, &c->report[t->index], now_us, host);
+        const struct front_report *r = &c->report[t->index];
+        const uint64_t silent_us = now_us - r->received_us;
+        const struct counters reported = job_report_counters(&r->last);
+        host->is_gone &= is_missed(c, r, now_us) || !is_alive(c, r, now_us);
+        host->silent_us =
+            host->searchers == 0 || silent_us < host->silent_us ? silent_us : host->silent_us;
+        host->searchers++;
+        host->searched_us += r->searched_us;
+        counters_add(&host->sum, &reported);
     }
     if (hosts > 0) {
         qsort(out, hosts, sizeof *out, by_nodes);
@@ -154,9 +157,9 @@ unsigned front_core_hosts(const struct front_core *c, uint64_t now_us, struct fr
 double front_host_talking(const struct front_host *host)
 {
     return host->searched_us == 0 ? -1
-           : host->talked_us > host->searched_us
+           : host->sum.talked_us > host->searched_us
                ? 1 /* its clock is not ours */
-               : (double)host->talked_us / (double)host->searched_us;
+               : (double)host->sum.talked_us / (double)host->searched_us;
 }
 
 void front_core_stop(struct front_core *c, uint32_t wait_ms, uint64_t now_us)
@@ -165,30 +168,21 @@ void front_core_stop(struct front_core *c, uint32_t wait_ms, uint64_t now_us)
     c->wait_until_us = now_us + wait_ms * UINT64_C(1000);
 }
 
-bool front_core_waits(const struct front_core *c, unsigned sources_up, uint64_t now_us)
+bool front_core_waits(const struct front_core *c, unsigned shards_up, uint64_t now_us)
 {
     bool is_missing = false;
     for (unsigned i = 0; i < c->reports && !is_missing; i++) {
         const struct front_report *r = &c->report[i];
         is_missing = r->last.state == PROTO_JOB_SEARCHING && is_alive(c, r, now_us);
     }
-    return is_missing && sources_up > 0 && now_us < c->wait_until_us;
-}
-
-void front_core_take(struct front_core *c, struct searcher *searcher)
-{
-    struct job_event event;
-    while (job_client_poll(searcher->jobs, &event)) {
-        front_core_event(c, &event, remote_now_us(searcher->remote));
-    }
+    return is_missing && shards_up > 0 && now_us < c->wait_until_us;
 }
 
 void front_core_await(struct front_core *c, struct searcher *searcher, uint32_t wait_ms)
 {
     front_core_stop(c, wait_ms, remote_now_us(searcher->remote));
-    while (front_core_waits(c, job_client_sources_up(searcher->jobs),
+    while (front_core_waits(c, client_shards_up(remote_client(searcher->remote)),
                             remote_now_us(searcher->remote))) {
         remote_wait(searcher->remote, WAIT_STEP_MS);
-        front_core_take(c, searcher);
     }
 }

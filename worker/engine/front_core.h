@@ -21,17 +21,18 @@ enum {
     FRONT_ALIVE_MS = 3000,
     FRONT_SILENT_MS = 1000, /* one that searches reports every 200: after that it is gone */
     FRONT_WAIT_MS = 200, /* after the stop, for last reports; who sends none by then is gone */
+    FRONT_WHY_MAX = 128,
     FRONT_WAIT_TIMED_MS = 10, /* the same for a job with a time limit: a clock is running */
 };
 
 struct front_report {
     uint64_t received_us;
     uint64_t searched_us; /* time from its first report to its last, as far as it searched then */
-    struct proto_job_report last;
-    char name[CLIENT_NAME_MAX + 1];
+    struct proto_job_report last; /* without its texts */
+    char name[CLIENT_NAME_MAX + 1]; /* printable, one word */
 };
 
-_Static_assert(JOB_SOURCES_MAX <= 64, "a bit for each source");
+_Static_assert(CLIENT_SHARDS_MAX <= 64, "a bit for each shard");
 
 struct front_core {
     /* fixed after open */
@@ -44,20 +45,16 @@ struct front_core {
     uint64_t wait_until_us;
     uint64_t missing_us; /* whose last report is not here by then is gone; 0: not stopped, or there
                             was no time for last reports */
-    uint64_t refused; /* bit i: source i has refused the job, and passed on no report since */
-    char why[JOB_SOURCES_MAX][JOB_WHY_MAX]; /* reasons of those, in their words */
+    uint64_t refused; /* bit i: shard i has refused the job, and passed on no report since */
+    char why[CLIENT_SHARDS_MAX][FRONT_WHY_MAX]; /* reasons of those: their words, as far as they
+                                                   fit, printable */
 };
 
 struct front_sum {
     unsigned workers; /* those that live and search the job, or have */
     unsigned refused; /* workers that live and cannot search it */
     /* of all workers, also of those that died */
-#define X(name, json, help) uint64_t name;
-    COUNTERS_REPORTED(X)
-#undef X
-#define X(name) uint64_t name;
-    COUNTERS_OF_TALK(X)
-#undef X
+    struct counters counters; /* as reported */
     uint64_t searched_us; /* the time that they had */
 };
 
@@ -68,10 +65,7 @@ struct front_host {
     bool is_gone; /* none of its workers reports any more, though they should; the figures are
                      those of their last reports */
     unsigned searchers;
-    uint64_t nodes, asks;
-#define X(name) uint64_t name;
-    COUNTERS_OF_TALK(X)
-#undef X
+    struct counters sum; /* of its own all, of others what is reported */
     uint64_t searched_us; /* the time that its searchers had, summed */
     uint64_t silent_us; /* time since its last report */
 };
@@ -84,11 +78,11 @@ void front_core_close(struct front_core *core);
 /* The reports of the last job are forgotten. */
 void front_core_begin(struct front_core *core, uint64_t job);
 /* Takes reports and refusals of the job; all other events are passed over. */
-void front_core_event(struct front_core *core, const struct job_event *event, uint64_t now_us);
+void front_core_event(struct front_core *core, const struct client_event *event, uint64_t now_us);
 void front_core_sum(const struct front_core *core, uint64_t now_us, struct front_sum *out);
 
-/* Of each process with workers that search the job, or have, the one of most nodes first. `out` has
- * room for FRONT_WORKERS_MAX; returns how many there are. */
+/* Fills in a row for each process with workers that search the job, or have, most nodes first.
+ * `out` has room for FRONT_WORKERS_MAX; returns how many rows there are. */
 unsigned front_core_hosts(const struct front_core *core, uint64_t now_us, struct front_host *out);
 
 /* The part of its searchers' time that went into talk with the shards; below 0: not known. */
@@ -97,11 +91,10 @@ double front_host_talking(const struct front_host *host);
 /* The stop has been sent: last reports count until `wait_ms` from now. */
 void front_core_stop(struct front_core *core, uint32_t wait_ms, uint64_t now_us);
 /* Whether to wait on: a worker that lives has not sent its last report. */
-bool front_core_waits(const struct front_core *core, unsigned sources_up, uint64_t now_us);
+bool front_core_waits(const struct front_core *core, unsigned shards_up, uint64_t now_us);
 
-/* Takes all events that the searcher's job client has. */
-void front_core_take(struct front_core *core, struct searcher *searcher);
-/* front_core_stop, and serves the searcher's sockets as long as front_core_waits. */
+/* front_core_stop, and serves the searcher's sockets, from which events come, as long as
+ * front_core_waits. */
 void front_core_await(struct front_core *core, struct searcher *searcher, uint32_t wait_ms);
 
 #endif

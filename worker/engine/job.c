@@ -9,37 +9,30 @@
 
 /* The lower half, from which a worker knows what kind of search a namespace is of; the upper half
  * is for tables of a job's own. */
-static uint64_t namespace_of(const struct job *job, uint64_t game)
-{
-    uint64_t kind = (job->strict ? 1u : 0u) | (job->full ? 2u : 0u);
-    return rng_mix(rng_mix(game + kind));
-}
-
-static uint64_t repeatable_namespace_of(const struct job *job)
+static uint64_t namespace_of(const struct job *job, bool is_repeatable)
 {
     char text[JOB_GAME_MAX + 2];
     snprintf(text, sizeof text, "%s/1", job->game->name);
-    return namespace_of(job, rng_hash_text(text));
+    const uint64_t game = is_repeatable ? rng_hash_text(text) : job->game->namespace_id;
+    return rng_mix(rng_mix(game + (job->strict ? 1u : 0u) + (job->full ? 2u : 0u)));
 }
 
 void job_set_namespace(struct job *job, uint32_t fresh)
 {
-    job->namespace_id = namespace_of(job, job->game->namespace_id) ^ (uint64_t)fresh
-                                                                         << PROTO_FRESH_SHIFT;
+    job->namespace_id = namespace_of(job, false) ^ (uint64_t)fresh << PROTO_FRESH_SHIFT;
 }
 
 void job_set_repeatable_namespace(struct job *job, uint32_t fresh)
 {
-    job->namespace_id = repeatable_namespace_of(job) ^ (uint64_t)fresh << PROTO_FRESH_SHIFT;
+    job->namespace_id = namespace_of(job, true) ^ (uint64_t)fresh << PROTO_FRESH_SHIFT;
 }
 
 /* Results of another selection, or of another strictness, would be wrong for those who search in
  * the namespace; a job that names such a one would have us store them there. */
 static bool has_own_namespace(const struct job *job)
 {
-    uint64_t other = job->namespace_id ^ namespace_of(job, job->game->namespace_id);
-    uint64_t other_repeatable = job->namespace_id ^ repeatable_namespace_of(job);
-    return (uint32_t)other == 0 || (uint32_t)other_repeatable == 0;
+    return (uint32_t)(job->namespace_id ^ namespace_of(job, false)) == 0 ||
+           (uint32_t)(job->namespace_id ^ namespace_of(job, true)) == 0;
 }
 
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,
@@ -85,7 +78,25 @@ unsigned job_last_iteration(const struct job *job)
     unsigned left =
         job->game->depth_left != NULL ? job->game->depth_left(job->position) : job->depth;
     left = left > 0 ? left : 1;
+    CHECK_THAT(job->depth > 0 && job->depth <= SEARCH_DEPTH_MAX, "a job has a depth");
     return job->depth < left ? job->depth : left;
+}
+
+unsigned job_make_line(const struct job *job, const struct search_line *line, unsigned count)
+{
+    unsigned made = 0;
+    CHECK_THAT(count <= SEARCH_PV_MAX, "a line has room for its moves");
+    while (made < count && game_is_legal(job->game, job->position, line->move[made])) {
+        job->game->make(job->position, line->move[made++]);
+    }
+    return made;
+}
+
+void job_unmake_line(const struct job *job, const struct search_line *line, unsigned made)
+{
+    while (made > 0) {
+        job->game->unmake(job->position, line->move[--made]);
+    }
 }
 
 void job_line_text(const struct job *job, const struct search_line *line, char *text, size_t size)
@@ -104,9 +115,7 @@ void job_line_text(const struct job *job, const struct search_line *line, char *
         used += (size_t)snprintf(text + used, size - used, "%s%s", made > 0 ? " " : "", move);
         game->make(job->position, line->move[made]);
     }
-    while (made > 0) {
-        game->unmake(job->position, line->move[--made]);
-    }
+    job_unmake_line(job, line, made);
 }
 
 bool job_offer_set(struct job_offer *out, const struct proto_job *message)
@@ -117,13 +126,21 @@ bool job_offer_set(struct job_offer *out, const struct proto_job *message)
            proto_text_copy(message->position, out->position, sizeof out->position);
 }
 
-struct proto_job job_offer_wire(const struct job_offer *offer)
+void job_report_set(struct proto_job_report *report, const struct counters *c)
 {
-    struct proto_job wire = offer->wire;
-    wire.game = proto_text_of(offer->game);
-    wire.algorithm = proto_text_of(offer->algorithm);
-    wire.position = proto_text_of(offer->position);
-    return wire;
+#define X(name, ...) report->name = c->name;
+    COUNTERS_REPORTED(X)
+    COUNTERS_OF_TALK(X)
+#undef X
+}
+
+struct counters job_report_counters(const struct proto_job_report *report)
+{
+    return (struct counters){
+#define X(name, ...) .name = report->name,
+        COUNTERS_REPORTED(X) COUNTERS_OF_TALK(X)
+#undef X
+    };
 }
 
 struct proto_job_post job_to_wire(const struct job *job)
@@ -145,18 +162,11 @@ struct proto_job_post job_to_wire(const struct job *job)
     };
 }
 
-enum err job_from_wire(const struct proto_job *message, struct job *out, char *why, size_t why_size)
+enum err job_from_offer(const struct job_offer *offer, struct job *out, char *why, size_t why_size)
 {
-    char name[JOB_GAME_MAX], algorithm[JOB_ALGORITHM_MAX], text[GAME_TEXT_MAX];
-    struct job job = {.id = message->job};
-    const struct game *game = NULL;
-
-    if (proto_text_copy(message->game, name, sizeof name)) {
-        game = games_by_name(name);
-    }
-    if (proto_text_copy(message->algorithm, algorithm, sizeof algorithm)) {
-        job.algorithm = algorithm_by_name(algorithm);
-    }
+    const struct proto_job *message = &offer->wire;
+    struct job job = {.id = message->job, .algorithm = algorithm_by_name(offer->algorithm)};
+    const struct game *game = games_by_name(offer->game);
     if (game == NULL || job.algorithm == NULL) {
         snprintf(why, why_size, "unknown %s", game == NULL ? "game" : "algorithm");
         return ERR_ABSENT;
@@ -177,20 +187,15 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
         snprintf(why, why_size, "no searcher owns its root, which its algorithm needs");
         return ERR_ILLEGAL;
     }
-    if (!proto_text_copy(message->position, text, sizeof text) ||
-        message->depth > SEARCH_DEPTH_MAX) {
+    if (message->depth > SEARCH_DEPTH_MAX) {
         snprintf(why, why_size, "%s", err_text(ERR_RANGE));
         return ERR_RANGE;
     }
-    enum err err = job_set_position(&job, game, text, why, why_size);
-    if (err != ERR_OK) {
-        return err;
-    }
     if ((message->flags & PROTO_JOB_STRICT) && (message->flags & PROTO_JOB_FULL)) {
-        job_free(&job);
         snprintf(why, why_size, "strict and full exclude each other");
         return ERR_RANGE;
     }
+    job.game = game;
     job.strict = message->flags & PROTO_JOB_STRICT;
     job.full = message->flags & PROTO_JOB_FULL;
     job.waits = message->flags & PROTO_JOB_WAITS;
@@ -204,9 +209,15 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
         job_set_namespace(&job, (uint32_t)(message->namespace_id >> PROTO_FRESH_SHIFT));
     }
     if (!has_own_namespace(&job)) {
-        job_free(&job);
         snprintf(why, why_size, "its namespace is of another kind of search");
         return ERR_ILLEGAL;
+    }
+    char left_out[128];
+    enum err err = job_set_position(&job, game, offer->position, left_out, sizeof left_out);
+    if (err != ERR_OK || left_out[0] != '\0') { /* its poster would not see what we left out */
+        job_free(&job);
+        snprintf(why, why_size, "%s%s", err == ERR_OK ? "correct its position: " : "", left_out);
+        return err == ERR_OK ? ERR_ILLEGAL : err;
     }
     *out = job;
     return ERR_OK;

@@ -5,7 +5,7 @@
 #ifndef WORKER_ENGINE_JOB_H
 #define WORKER_ENGINE_JOB_H
 
-#include "proto/codec.h"
+#include "proto/client/client.h"
 #include "worker/games/game.h"
 #include "worker/search/handover/algorithms.h"
 #include "worker/search/search.h"
@@ -45,7 +45,8 @@ void job_set_namespace(struct job *job, uint32_t fresh);
  * no other process uses. */
 void job_set_repeatable_namespace(struct job *job, uint32_t fresh);
 
-/* Sets game and position from text; the rest is left. ERR_NOMEM; the game's errors with `why`. */
+/* Sets game and position from text; the rest is left. ERR_NOMEM; the game's errors with `why`. On
+ * ERR_OK `why` is empty or says what of the text was left out. */
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,
                           size_t why_size);
 void job_free(struct job *job);
@@ -54,28 +55,33 @@ enum err job_copy(struct job *out, const struct job *job);
 /* The last iteration: its depth, or the one that is exact. */
 unsigned job_last_iteration(const struct job *job);
 
+/* Makes the first `count` moves of a line from its position, as far as they are legal; returns how
+ * many, which the other unmakes. Both need the position for themselves. */
+unsigned job_make_line(const struct job *job, const struct search_line *line, unsigned count);
+void job_unmake_line(const struct job *job, const struct search_line *line, unsigned made);
 /* A line from its position as moves in the game's text, with blanks between; cut where the next
  * move does not fit. Needs the position for itself while it runs. */
 void job_line_text(const struct job *job, const struct search_line *line, char *text, size_t size);
 
 /* The texts borrow from the job. */
 struct proto_job_post job_to_wire(const struct job *job);
-/* Makes a job of a message: names checked, position parsed. A poster who does not know our
- * evaluation, nor the lower half of its namespaces, says 0 for both. ERR_ABSENT for an unknown game
- * or algorithm; ERR_ILLEGAL when the poster's rules, keys or evaluation are not ours, or the
- * namespace is not one of such a search: our results would be wrong for the others. */
-enum err job_from_wire(const struct proto_job *message, struct job *out, char *why,
-                       size_t why_size);
+/* What a worker counted, in the fields of its report and back. */
+void job_report_set(struct proto_job_report *report, const struct counters *counters);
+struct counters job_report_counters(const struct proto_job_report *report);
 
-/* A job as it was posted; the texts of `wire` are in the arrays (job_offer_wire). */
+/* A job as it was posted, with texts of its own. */
 struct job_offer {
-    struct proto_job wire;
+    struct proto_job wire; /* its texts are no more */
     char game[JOB_GAME_MAX], algorithm[JOB_ALGORITHM_MAX], position[GAME_TEXT_MAX];
 };
 
-/* False: a text is longer than any that this program knows. */
+/* False: a text is longer than any that this program knows, or ends early. */
 bool job_offer_set(struct job_offer *out, const struct proto_job *message);
-/* The message, with texts that borrow from the offer. */
-struct proto_job job_offer_wire(const struct job_offer *offer);
+/* Makes a job of an offer: names checked, position parsed. A poster who does not know our
+ * evaluation, nor the lower half of its namespaces, says 0 for both. ERR_ABSENT for an unknown game
+ * or algorithm; ERR_ILLEGAL when the poster's rules, keys or evaluation are not ours, or the
+ * namespace is not one of such a search: our results would be wrong for the others; or when a part
+ * of the position would be left out. */
+enum err job_from_offer(const struct job_offer *offer, struct job *out, char *why, size_t why_size);
 
 #endif

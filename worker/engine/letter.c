@@ -1,140 +1,18 @@
 #include "worker/engine/letter.h"
 
+#include <stddef.h>
 #include <string.h>
 
-/* NUMBER(field, type on the wire) of each kind, in order. */
-#define CHILD(NUMBER)             \
-    NUMBER(child.split, uint64_t) \
-    NUMBER(child.at, uint16_t)
-#define TASK(NUMBER, of)     \
-    NUMBER(of.key, uint64_t) \
-    NUMBER(of.request, uint32_t)
-#define MOVE(NUMBER, of)       \
-    NUMBER(of.move, uint16_t)  \
-    NUMBER(of.flags, uint16_t) \
-    NUMBER(of.order, int16_t)
-#define STEAL_REQUEST_HAS(NUMBER) NUMBER(request.number, uint32_t)
-#define STEAL_NO_WORK_HAS(NUMBER) NUMBER(request.number, uint32_t)
-#define STEAL_WORK_HAS(NUMBER)      \
-    CHILD(NUMBER)                   \
-    NUMBER(work.request, uint32_t)  \
-    MOVE(NUMBER, work.eldest)       \
-    MOVE(NUMBER, work.move)         \
-    NUMBER(work.alpha, int16_t)     \
-    NUMBER(work.alpha_now, int16_t) \
-    NUMBER(work.beta, int16_t)      \
-    NUMBER(work.best, int16_t)      \
-    NUMBER(work.depth, int16_t)     \
-    NUMBER(work.iteration, int16_t) \
-    NUMBER(work.cut_node, uint8_t)
-#define STEAL_RESULT_HAS(NUMBER)        \
-    CHILD(NUMBER)                       \
-    NUMBER(result.has_value, uint8_t)   \
-    NUMBER(result.lacks_value, uint8_t) \
-    NUMBER(result.counts, uint8_t)      \
-    NUMBER(result.repeats, int16_t)     \
-    NUMBER(result.best, int16_t)        \
-    NUMBER(result.path_scout, uint64_t) \
-    NUMBER(result.path_again, uint64_t)
-#define STEAL_NARROW_HAS(NUMBER)  \
-    CHILD(NUMBER)                 \
-    NUMBER(narrow.alpha, int16_t) \
-    NUMBER(narrow.beta, int16_t)
-#define STEAL_ABORT_HAS(NUMBER) CHILD(NUMBER)
-#define STEAL_SIGN_HAS(NUMBER) \
-    CHILD(NUMBER)              \
-    NUMBER(sign.is_answer, uint8_t)
-#define TASK_WORK_HAS(NUMBER)         \
-    TASK(NUMBER, offer)               \
-    NUMBER(offer.signature, uint64_t) \
-    NUMBER(offer.alpha, int16_t)      \
-    NUMBER(offer.beta, int16_t)       \
-    NUMBER(offer.depth, int16_t)      \
-    NUMBER(offer.iteration, int16_t)  \
-    NUMBER(offer.cut_node, uint8_t)   \
-    NUMBER(offer.asks, uint8_t)
-#define TASK_DROP_HAS(NUMBER) TASK(NUMBER, drop)
-#define TASK_RESULT_HAS(NUMBER)  \
-    TASK(NUMBER, known)          \
-    NUMBER(known.depth, int16_t) \
-    NUMBER(known.best, int16_t)  \
-    NUMBER(known.alpha, int16_t) \
-    NUMBER(known.beta, int16_t)  \
-    NUMBER(known.move, uint16_t)
-#define KINDS(KIND, NUMBER)                        \
-    KIND(STEAL_REQUEST, STEAL_REQUEST_HAS(NUMBER)) \
-    KIND(STEAL_NO_WORK, STEAL_NO_WORK_HAS(NUMBER)) \
-    KIND(STEAL_WORK, STEAL_WORK_HAS(NUMBER))       \
-    KIND(STEAL_RESULT, STEAL_RESULT_HAS(NUMBER))   \
-    KIND(STEAL_NARROW, STEAL_NARROW_HAS(NUMBER))   \
-    KIND(STEAL_ABORT, STEAL_ABORT_HAS(NUMBER))     \
-    KIND(STEAL_SIGN, STEAL_SIGN_HAS(NUMBER))       \
-    KIND(TASK_WORK, TASK_WORK_HAS(NUMBER))         \
-    KIND(TASK_DROP, TASK_DROP_HAS(NUMBER))         \
-    KIND(TASK_RESULT, TASK_RESULT_HAS(NUMBER))
+/* ---- messages of searches ---- */
 
-#define NUMBER(field, type) +sizeof(type)
-#define KIND(kind, numbers) \
-    _Static_assert(LETTER_KIND + (0 numbers) <= LETTER_HEAD, "the numbers of " #kind " fit");
-KINDS(KIND, NUMBER)
-#undef KIND
-#undef NUMBER
-_Static_assert(LETTER_HEAD + 2 * SEARCH_PLY_MAX <= (int)PROTO_BODY_MAX, "the longest message fits");
-
-static uint8_t *put(uint8_t *at, uint64_t value, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        at[i] = (uint8_t)(value >> 8 * i);
-    }
-    return at + bytes;
-}
-
-static uint64_t get(const uint8_t *at, size_t bytes)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        value |= (uint64_t)at[i] << 8 * i;
-    }
-    return value;
-}
-
-/* Writes or reads what a message of its kind has. */
-static void put_numbers(uint8_t *body, const struct peer_message *m)
-{
-    uint8_t *at = body + LETTER_KIND;
-#define NUMBER(field, type) at = put(at, (uint64_t)m->field, sizeof(type));
-#define KIND(kind, numbers) \
-    case kind:              \
-        numbers break;
-    switch ((enum peer_kind)m->kind) {
-        KINDS(KIND, NUMBER)
-    }
-#undef NUMBER
-}
-
-static void get_numbers(const uint8_t *body, struct peer_message *m)
-{
-    const uint8_t *at = body + LETTER_KIND;
-#define NUMBER(field, type)                 \
-    m->field = (type)get(at, sizeof(type)); \
-    at += sizeof(type);
-    switch ((enum peer_kind)m->kind) {
-        KINDS(KIND, NUMBER)
-    }
-#undef KIND
-#undef NUMBER
-}
+_Static_assert(offsetof(struct peer_message, moves) == 82, "builds lay it out in one way");
+_Static_assert(sizeof(struct peer_message) <= (int)PROTO_BODY_MAX, "the longest message fits");
 
 size_t letter_write(const struct peer_message *m, uint8_t body[PROTO_BODY_MAX])
 {
-    uint8_t *at = body + LETTER_HEAD;
-    memset(body, 0, LETTER_HEAD);
-    put(put(body, m->kind, 1), m->length, 2);
-    put_numbers(body, m);
-    for (unsigned i = 0; i < m->length; i++) {
-        at = put(at, m->moves[i], sizeof m->moves[0]);
-    }
-    return (size_t)(at - body);
+    CHECK_THAT(m->length < SEARCH_PLY_MAX, "a message has room for its moves");
+    memcpy(body, m, peer_message_size(m));
+    return peer_message_size(m);
 }
 
 /* A score of some game, `beyond` it by that much, or what is wider than all. */
@@ -160,6 +38,12 @@ static bool is_child(const struct peer_message *m)
     return m->child.at < GAME_MOVES_MAX;
 }
 
+/* Whether a byte from elsewhere may be read as what it is. */
+static bool is_bool(const bool *value)
+{
+    return *(const unsigned char *)value <= 1;
+}
+
 /* What its kind says must be in the range of a search. */
 static bool is_sane(const struct peer_message *m)
 {
@@ -171,19 +55,24 @@ static bool is_sane(const struct peer_message *m)
     case TASK_DROP:
         return true;
     case STEAL_ABORT:
-    case STEAL_SIGN:
         return is_child(m);
+    case STEAL_SIGN:
+        return is_child(m) && is_bool(&m->sign.is_answer);
     case STEAL_NARROW:
         return is_child(m) && is_window(m->narrow.alpha, m->narrow.beta);
     case STEAL_WORK:
         return is_child(m) && is_window(w->alpha, w->beta) && is_window(w->alpha_now, w->beta) &&
                w->alpha_now >= w->alpha && is_bound(w->best, 0) && w->best < w->beta &&
-               is_depth(w->depth) && is_depth(w->iteration);
+               is_depth(w->depth) && is_depth(w->iteration) && is_bool(&w->cut_node);
     case STEAL_RESULT:
-        return is_child(m) && m->length <= SEARCH_PV_MAX && is_bound(m->result.best, 0);
+        return is_child(m) && m->length <= SEARCH_PV_MAX && is_bound(m->result.best, 0) &&
+               m->result.repeats >= -1 && m->result.repeats <= NO_REPEAT &&
+               is_bool(&m->result.has_value) && is_bool(&m->result.lacks_value) &&
+               is_bool(&m->result.counts);
     case TASK_WORK:
         return is_window(m->offer.alpha, m->offer.beta) && is_depth(m->offer.depth) &&
-               is_depth(m->offer.iteration);
+               is_depth(m->offer.iteration) && is_bool(&m->offer.cut_node) &&
+               is_bool(&m->offer.asks);
     case TASK_RESULT: /* a sign, or a result: `best`, and it is a bound or both */
         return known->depth == 0 ||
                (is_depth(known->depth) && is_bound(known->best, 0) &&
@@ -195,21 +84,126 @@ static bool is_sane(const struct peer_message *m)
 
 bool letter_read(const uint8_t *body, size_t length, struct peer_message *out)
 {
-    struct peer_message m = {.job = 0};
-    if (length < LETTER_HEAD) {
+    struct peer_message message = {.job = 0}, *m = &message;
+    if (length < offsetof(struct peer_message, moves) || length > sizeof *m) {
         return false;
     }
-    m.kind = (uint32_t)get(body, 1);
-    m.length = (uint16_t)get(body + 1, 2);
-    get_numbers(body, &m);
-    if (m.length >= SEARCH_PLY_MAX || !is_sane(&m) ||
-        length != LETTER_HEAD + m.length * sizeof m.moves[0]) {
+    memcpy(m, body, length);
+    m->job = m->from = 0;
+    if (m->length >= SEARCH_PLY_MAX || length != peer_message_size(m) || !is_sane(m)) {
         return false;
     }
-    const uint8_t *at = body + LETTER_HEAD;
-    for (unsigned i = 0; i < m.length; i++, at += sizeof m.moves[0]) {
-        m.moves[i] = (uint16_t)get(at, sizeof m.moves[0]);
-    }
-    *out = m;
+    *out = *m;
     return true;
+}
+
+/* ---- letters about a bag ---- */
+
+struct writer {
+    uint8_t *at, *end;
+    bool is_full;
+};
+
+static void put(struct writer *w, const void *from, size_t bytes)
+{
+    w->is_full = w->is_full || (size_t)(w->end - w->at) < bytes;
+    if (!w->is_full) {
+        memcpy(w->at, from, bytes);
+        w->at += bytes;
+    }
+}
+
+size_t bag_letter_write(const struct bag_letter *letter, uint8_t body[PROTO_BODY_MAX])
+{
+    struct writer w = {body, body + PROTO_BODY_MAX, false};
+    const uint8_t head[] = {(uint8_t)letter->kind, letter->is_shared, (uint8_t)letter->count};
+    put(&w, head, sizeof head);
+    for (unsigned i = 0; i < letter->count; i++) {
+        put(&w, &letter->item[i], sizeof letter->item[i]);
+        if (letter->kind == BAG_WORK) {
+            const uint8_t length = (uint8_t)strlen(letter->text[i]);
+            put(&w, &length, sizeof length);
+            put(&w, letter->text[i], length);
+        }
+    }
+    if (letter->kind == BAG_HAS) {
+        put(&w, &letter->nodes, sizeof letter->nodes);
+    } else if (letter->kind == BAG_FOUND) {
+        put(&w, &letter->found, sizeof letter->found);
+    }
+    return w.is_full ? 0 : (size_t)(w.at - body);
+}
+
+struct reader {
+    const uint8_t *at, *end;
+    bool is_bad; /* it ended too early */
+};
+
+static void get(struct reader *r, void *out, size_t bytes)
+{
+    r->is_bad = r->is_bad || (size_t)(r->end - r->at) < bytes;
+    if (!r->is_bad) {
+        memcpy(out, r->at, bytes);
+        r->at += bytes;
+    }
+}
+
+/* A position's text is printable ASCII. */
+static bool is_text(const char *text, size_t length)
+{
+    size_t i = 0;
+    while (i < length && text[i] >= ' ' && text[i] <= '~') {
+        i++;
+    }
+    return i == length;
+}
+
+/* No search counts so far, and sums must not overflow. */
+static bool is_counter(uint64_t value)
+{
+    return value >> PROTO_COUNTER_BITS == 0;
+}
+
+static bool is_found(const struct bag_found *f)
+{
+    const struct search_result *result = &f->result;
+    bool are_counters = is_counter(f->time_us);
+    for (unsigned i = 0; i < COUNTERS_ALL; i++) {
+        are_counters = are_counters && is_counter(f->counters.at[i]);
+    }
+    return are_counters && f->is_refused <= 1 && result->depth <= SEARCH_DEPTH_MAX &&
+           result->deepest <= SEARCH_PLY_MAX && result->score <= GAME_MATE &&
+           result->score >= -GAME_MATE && result->pv.length <= SEARCH_PV_MAX;
+}
+
+bool bag_letter_read(const uint8_t *body, size_t length, struct bag_letter *out)
+{
+    struct reader r = {body, body + length, false};
+    uint8_t head[3] = {0}, text_length = 0;
+    memset(out, 0, sizeof *out);
+    get(&r, head, sizeof head);
+    out->kind = (enum bag_kind)head[0];
+    out->is_shared = head[1];
+    out->count = head[2];
+    if (out->kind < BAG_WORK || out->kind > BAG_FOUND || out->is_shared > 1 ||
+        out->count > BAG_ASSIGNED_MAX) {
+        return false;
+    }
+    for (unsigned i = 0; i < out->count; i++) {
+        get(&r, &out->item[i], sizeof out->item[i]);
+        if (out->kind == BAG_WORK) {
+            get(&r, &text_length, sizeof text_length);
+            get(&r, out->text[i], text_length < GAME_TEXT_MAX ? text_length : 0);
+            if (!is_text(out->text[i], text_length)) {
+                return false;
+            }
+        }
+    }
+    if (out->kind == BAG_HAS) {
+        get(&r, &out->nodes, sizeof out->nodes);
+    } else if (out->kind == BAG_FOUND) {
+        get(&r, &out->found, sizeof out->found);
+        out->found.result.bound = TT_EXACT;
+    }
+    return !r.is_bad && r.at == r.end && is_counter(out->nodes) && is_found(&out->found);
 }

@@ -2,45 +2,33 @@
 
 #include "common/clock.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { HINTS = SEARCH_PV_MAX, FAILED = 1024, CLOCK_NODES = 64 };
+enum { HINTS = SEARCH_PV_MAX, FEW = 1 << 12, MANY = 1 << 16, CLOCK_NODES = 64, SLICE_US = 50000 };
 
 struct prover {
     const struct job *job;
     const struct game *game;
     void *position;
     struct embedded *table;
-    uint64_t until_us;
-    unsigned left; /* nodes; 0: it gives up */
+    struct line_limit *limit; /* no nodes left: it gives up */
+    uint64_t slice_us; /* the end of the slice */
     unsigned hints;
     struct {
         uint64_t key;
         uint16_t move;
     } hint[HINTS]; /* of the line as it came */
-    struct {
+    struct known {
         uint64_t key;
-        unsigned plies; /* in so few there is no mate */
-    } failed[FAILED];
+        uint16_t move; /* best */
+        uint8_t plies; /* to mate, 0 if unknown */
+        uint8_t failed; /* plies within which no mate exists */
+    } * known; /* `slots` of them */
+    unsigned slots;
 };
 
 /* ---- lines ---- */
-
-static unsigned make_line(const struct job *job, const struct search_line *line, unsigned count)
-{
-    unsigned made = 0;
-    while (made < count && game_is_legal(job->game, job->position, line->move[made])) {
-        job->game->make(job->position, line->move[made++]);
-    }
-    return made;
-}
-
-static void unmake_line(const struct job *job, const struct search_line *line, unsigned made)
-{
-    while (made > 0) {
-        job->game->unmake(job->position, line->move[--made]);
-    }
-}
 
 void line_cut(const struct job *job, struct search_line *line)
 {
@@ -52,7 +40,7 @@ void line_cut(const struct job *job, struct search_line *line)
             line->length = (uint16_t)made;
         }
     }
-    unmake_line(job, line, made);
+    job_unmake_line(job, line, made);
 }
 
 /* 0: the score is no mate. */
@@ -76,9 +64,9 @@ bool line_is_mate(const struct job *job, const struct search_result *r)
     if (plies == 0 || r->pv.length != plies || r->pv.move[0] != r->move) {
         return false;
     }
-    const unsigned made = make_line(job, &r->pv, plies);
+    const unsigned made = job_make_line(job, &r->pv, plies);
     const bool ends_in_mate = made == plies && is_mated(job->game, job->position);
-    unmake_line(job, &r->pv, made);
+    job_unmake_line(job, &r->pv, made);
     return ends_in_mate;
 }
 
@@ -98,13 +86,19 @@ static bool is_drawn(const struct prover *p)
 
 static bool is_over_budget(struct prover *p)
 {
-    if (p->left > 0) {
-        p->left--;
+    struct line_limit *limit = p->limit;
+    if (limit->nodes > 0 && --limit->nodes % CLOCK_NODES == 0) {
+        const uint64_t now = clock_us();
+        if (limit->serve != NULL && now >= p->slice_us) {
+            limit->serve(limit->context);
+            p->slice_us = clock_us() + SLICE_US;
+        }
+        if ((limit->until_us != 0 && now >= limit->until_us) ||
+            (limit->stop != NULL && atomic_load_explicit(limit->stop, memory_order_relaxed))) {
+            limit->nodes = 0;
+        }
     }
-    if (p->left % CLOCK_NODES == 0 && p->until_us != 0 && clock_us() >= p->until_us) {
-        p->left = 0;
-    }
-    return p->left == 0;
+    return limit->nodes == 0;
 }
 
 /* The plies in which the side to move mates by the table's word, at most `plies`; 0: it has none.
@@ -121,9 +115,22 @@ static unsigned known_mate(struct prover *p, unsigned plies)
     return (unsigned)(GAME_MATE - answer.score);
 }
 
+/* What this search itself knows of a position. */
+static struct known *known_of(struct prover *p, uint64_t key)
+{
+    struct known *known = &p->known[key % p->slots];
+    if (known->key != key) {
+        *known = (struct known){.key = key};
+    }
+    return known;
+}
+
 static uint16_t likely_move(struct prover *p)
 {
     const uint64_t key = key_of(p);
+    if (known_of(p, key)->plies > 0) {
+        return known_of(p, key)->move;
+    }
     const struct tt_ask ask = {.key = key, .alpha = TT_SCORE_MIN, .beta = TT_SCORE_MAX};
     struct tt_answer answer = {.move = 0};
     for (unsigned i = 0; i < p->hints; i++) {
@@ -146,6 +153,16 @@ static void set_line(struct search_line *line, uint16_t move, const struct searc
     }
 }
 
+/* Short mates are found at once, and say where the others are. */
+static unsigned shortest(struct prover *p, unsigned plies)
+{
+    unsigned found = 0;
+    for (unsigned most = 1; most <= plies && found == 0; most += 2) {
+        found = attack(p, most, NULL, 0);
+    }
+    return found;
+}
+
 /* The side to move is mated in how many plies, at most `plies`, by the reply that lasts longest,
  * whose line is wanted where `line` is not NULL; 0: not shown. */
 static unsigned defend(struct prover *p, unsigned plies, struct search_line *line)
@@ -159,7 +176,7 @@ static unsigned defend(struct prover *p, unsigned plies, struct search_line *lin
     const unsigned count = game->generate(p->position, list);
     for (unsigned i = 0; i < count; i++) {
         game->make(p->position, list[i].move);
-        distance[i] = is_drawn(p) ? 0 : attack(p, plies - 1, NULL, 0);
+        distance[i] = is_drawn(p) ? 0 : shortest(p, plies - 1);
         game->unmake(p->position, list[i].move);
         if (distance[i] == 0) {
             return 0;
@@ -218,12 +235,14 @@ static unsigned attack(struct prover *p, unsigned plies, struct search_line *lin
     struct game_move list[GAME_MOVES_MAX];
     bool checks[GAME_MOVES_MAX];
     const uint64_t key = key_of(p);
-    const unsigned known = line == NULL ? known_mate(p, plies) : 0;
+    const struct known here = *known_of(p, key);
+    const unsigned known = line != NULL                            ? 0
+                           : here.plies > 0 && here.plies <= plies ? here.plies
+                                                                   : known_mate(p, plies);
     if (known > 0) {
         return known;
     }
-    if (is_over_budget(p) ||
-        (p->failed[key % FAILED].key == key && p->failed[key % FAILED].plies >= plies)) {
+    if (is_over_budget(p) || here.failed >= plies) {
         return 0;
     }
     const unsigned count = game->generate(p->position, list);
@@ -246,19 +265,22 @@ static unsigned attack(struct prover *p, unsigned plies, struct search_line *lin
             }
             const unsigned found = defend_after(p, list[i].move, plies, line);
             if (found > 0) {
+                if (only == 0) {
+                    known_of(p, key)->move = list[i].move;
+                    known_of(p, key)->plies = (uint8_t)found;
+                }
                 return found;
             }
         }
     }
-    if (p->left > 0 && only == 0) {
-        p->failed[key % FAILED].key = key;
-        p->failed[key % FAILED].plies = plies;
+    if (p->limit->nodes > 0 && only == 0) {
+        known_of(p, key)->failed = (uint8_t)plies;
     }
     return 0;
 }
 
 /* The moves of the side that mates, by positions, as the line has them. */
-static void take_hints(struct prover *p, const struct search_line *line, bool is_attacker)
+static void note_hints(struct prover *p, const struct search_line *line, bool is_attacker)
 {
     unsigned made = 0;
     for (; made < line->length && game_is_legal(p->game, p->position, line->move[made]); made++) {
@@ -268,29 +290,36 @@ static void take_hints(struct prover *p, const struct search_line *line, bool is
         }
         p->game->make(p->position, line->move[made]);
     }
-    unmake_line(p->job, line, made);
+    job_unmake_line(p->job, line, made);
 }
 
-bool line_complete(const struct job *job, struct embedded *table, uint64_t until_us,
-                   struct search_result *r)
+/* Returns true when the score is no mate, or its line is complete. */
+static bool complete(const struct job *job, struct embedded *table, struct line_limit *limit,
+                     struct search_result *r)
 {
-    struct prover p = {.job = job,
-                       .game = job->game,
-                       .position = job->position,
-                       .table = table,
-                       .until_us = until_us,
-                       .left = LINE_NODES_MAX};
     const unsigned plies = plies_to_mate(job, r->score);
-    const bool is_attacker = r->score > 0;
-    struct search_line line = {.length = 0}, rest = {.length = 0};
-    unsigned found;
     if (plies == 0 || line_is_mate(job, r)) {
         return true;
     }
     if (plies > SEARCH_PV_MAX || r->move == 0) {
         return false;
     }
-    take_hints(&p, &r->pv, is_attacker);
+    struct prover p = {.job = job,
+                       .game = job->game,
+                       .position = job->position,
+                       .table = table,
+                       .limit = limit,
+                       .slice_us = clock_us() + SLICE_US};
+    const bool is_attacker = r->score > 0;
+    const uint64_t key = p.game->key(p.position);
+    struct search_line line = {.length = 0}, rest = {.length = 0};
+    unsigned found;
+    p.slots = limit->nodes > MANY ? MANY : FEW;
+    p.known = calloc(p.slots, sizeof *p.known);
+    if (p.known == NULL) {
+        return false;
+    }
+    note_hints(&p, &r->pv, is_attacker);
     if (is_attacker) {
         found = attack(&p, plies, &line, r->move);
     } else {
@@ -299,7 +328,12 @@ bool line_complete(const struct job *job, struct embedded *table, uint64_t until
         p.game->unmake(p.position, r->move);
         set_line(&line, r->move, &rest);
         found += found > 0;
+        if (found > 0 && found < plies && defend(&p, plies, NULL) != found) {
+            found = 0; /* another reply lasts longer, or may */
+        }
     }
+    free(p.known);
+    CHECK_THAT(p.game->key(p.position) == key, "a search for a mate leaves the position as it was");
     if (found == 0 || (job->strict && found != plies)) { /* a strict score is not to be touched */
         return false;
     }
@@ -308,12 +342,19 @@ bool line_complete(const struct job *job, struct embedded *table, uint64_t until
     return true;
 }
 
-void line_finish(const struct job *job, struct embedded *table, uint64_t until_us,
+bool line_finish(const struct job *job, struct embedded *table, struct line_limit *limit,
                  struct search_result *r)
 {
+    const int bare = GAME_MATE_MIN - abs(r->score); /* plies to a mate that could not be shown */
     line_cut(job, &r->pv);
-    if (!line_complete(job, table, until_us, r) && !job->strict) {
-        const int distance = GAME_MATE - (r->score < 0 ? -r->score : r->score);
-        r->score = r->score < 0 ? distance - GAME_MATE_MIN : GAME_MATE_MIN - distance;
+    if (job->game->score_kind == GAME_CENTIPAWNS && job->game->check != NULL && bare > 0 &&
+        bare < GAME_MATE - GAME_MATE_MIN) {
+        r->score = r->score > 0 ? GAME_MATE - bare : bare - GAME_MATE;
     }
+    if (complete(job, table, limit, r) || job->strict) {
+        return true;
+    }
+    const int distance = GAME_MATE - abs(r->score);
+    r->score = r->score < 0 ? distance - GAME_MATE_MIN : GAME_MATE_MIN - distance;
+    return false;
 }

@@ -3,12 +3,15 @@
  * Lines come out of the table in pieces, so neither is so by itself.
  *
  * Threads: any, with a job whose position nobody else uses meanwhile. Memory: some 100 KB of stack,
- * and as much again for a long mate. Nothing blocks. */
+ * as much again for a long mate; 64 KiB while a mate is looked for, 1 MiB for the last. Nothing
+ * blocks. */
 #ifndef WORKER_ENGINE_LINE_H
 #define WORKER_ENGINE_LINE_H
 
 #include "worker/engine/job.h"
 #include "worker/table/embedded.h"
+
+#include <stdatomic.h>
 
 /* Ends the line with the move after which the game is over, by the third occurrence of a position
  * or by counting, too. */
@@ -17,17 +20,23 @@ void line_cut(const struct job *job, struct search_line *line);
 /* Whether the score is a mate, and the line the one to it. */
 bool line_is_mate(const struct job *job, const struct search_result *result);
 
-/* Makes it so, where it is not, beginning with the result's move: searches for a mate, and trusts
- * the table in what it says of replies that are not part of the line. The score becomes the mate of
- * the line, should that be nearer. False: no mate was found in LINE_NODES_MAX nodes, or before
- * `until_us` (clock_us; 0: no limit). Then nothing has changed. */
-enum { LINE_NODES_MAX = 20000 };
-bool line_complete(const struct job *job, struct embedded *table, uint64_t until_us,
-                   struct search_result *result);
+/* Node limits of the mate search, which visits about a million nodes a second. */
+enum { LINE_NODES = 20000, LINE_NODES_LAST = 4000000 };
 
-/* Both, on a line that is as long as it gets: what is told of it is true. A mate without the line
- * to it is no more than a win, unless the job is strict. */
-void line_finish(const struct job *job, struct embedded *table, uint64_t until_us,
+struct line_limit {
+    unsigned nodes; /* of all calls: each takes what it visits */
+    uint64_t until_us; /* clock_us; 0: no limit */
+    const atomic_bool *stop; /* NULL: nobody stops it */
+    void (*serve)(void *context); /* called every 50 ms or so; NULL: nothing waits */
+    void *context;
+};
+
+/* Cuts the line. A mate without its line gets it, beginning with the result's move, by a search
+ * that trusts the table in what it says of replies that are not part of the line. The score becomes
+ * the mate of the line if that is nearer and no other reply lasts longer. Returns false when the
+ * limit ends first: the score is no more than a win then, and a later call may find the line. A
+ * strict score stays as it is. */
+bool line_finish(const struct job *job, struct embedded *table, struct line_limit *limit,
                  struct search_result *result);
 
 #endif

@@ -3,7 +3,6 @@
 #include "common/clock.h"
 #include "common/rng.h"
 #include "proto/alias.h"
-#include "worker/engine/letter.h"
 #include "worker/table/remote.h"
 
 #include <pthread.h>
@@ -11,7 +10,6 @@
 #include <string.h>
 
 enum {
-    WAIT_US = 5000,
     WAIT_MS = 5,
     WAIT_WITH_NEIGHBOURS_MS = 1, /* whose messages wait meanwhile */
     FIRST_MS = 50,
@@ -33,12 +31,12 @@ struct mailbox {
     uint64_t join_due_us;
     uint64_t *peer; /* [port.count] addresses, by number; the threads first */
     atomic_uint *until_poll;
-    atomic_uint count, lost; /* may be read without the lock */
+    atomic_uint count; /* may be read without the lock */
     pthread_mutex_t lock;
     pthread_cond_t came;
     /* under the lock */
     struct envelope *list; /* a ring of MAILBOX_ROOM; NULL before the first begin */
-    unsigned first;
+    unsigned first, lost;
     bool woken;
 };
 
@@ -55,7 +53,7 @@ static void put(struct mailbox *box, const struct peer_message *m, uint64_t from
     unsigned count = atomic_load_explicit(&box->count, memory_order_relaxed);
     CHECK_THAT(count <= MAILBOX_ROOM && box->first < MAILBOX_ROOM, "the ring is in its room");
     if (count >= room) {
-        atomic_fetch_add_explicit(&box->lost, 1, memory_order_relaxed);
+        box->lost++;
         return;
     }
     struct envelope *at = &box->list[(box->first + count) % MAILBOX_ROOM];
@@ -64,7 +62,7 @@ static void put(struct mailbox *box, const struct peer_message *m, uint64_t from
     atomic_store_explicit(&box->count, count + 1, memory_order_relaxed);
 }
 
-static bool take(struct mailbox *box, struct peer_message *out, uint64_t *from)
+static bool pop(struct mailbox *box, struct peer_message *out, uint64_t *from)
 {
     bool any = false;
     if (atomic_load_explicit(&box->count, memory_order_relaxed) == 0) {
@@ -72,6 +70,7 @@ static bool take(struct mailbox *box, struct peer_message *out, uint64_t *from)
     }
     pthread_mutex_lock(&box->lock);
     unsigned count = atomic_load_explicit(&box->count, memory_order_relaxed);
+    box->port.lost = box->lost;
     if (count > 0) {
         const struct envelope *at = &box->list[box->first];
         memcpy(out, &at->message, peer_message_size(&at->message));
@@ -103,37 +102,30 @@ static unsigned number_of(struct mailbox *box, uint64_t address)
     if (i == box->port.count && i < MAILBOX_PEERS_MAX) {
         box->peer[box->port.count++] = address;
     }
+    CHECK_THAT(box->port.count >= box->all->count && box->port.count <= MAILBOX_PEERS_MAX,
+               "the threads of the process come first, and all have a place");
     return i;
-}
-
-static void take_correspondents(struct mailbox *box, const struct proto_mail_list *list)
-{
-    for (uint32_t i = 0; box->is_joined && list->job == box->port.job && i < list->list.count;
-         i++) {
-        (void)number_of(box, list->list.at[i].alias);
-    }
-}
-
-static void take_letter(struct mailbox *box, const struct proto_mail *letter)
-{
-    struct peer_message m;
-    if (letter->job != box->port.job || !box->is_joined ||
-        !letter_read(letter->body.at, letter->body.length, &m)) {
-        return;
-    }
-    m.job = letter->job;
-    pthread_mutex_lock(&box->lock);
-    put(box, &m, letter->from, MAILBOX_LETTERS_MAX);
-    pthread_mutex_unlock(&box->lock);
-    poll_soon(box);
 }
 
 void mailboxes_event(struct mailboxes *all, unsigned i, const struct client_event *event)
 {
-    if (event->kind == CLIENT_CORRESPONDENTS) {
-        take_correspondents(&all->at[i], event->correspondents);
-    } else if (event->kind == CLIENT_MAIL) {
-        take_letter(&all->at[i], event->mail);
+    struct mailbox *box = &all->at[i];
+    struct peer_message m;
+    if (!box->is_joined) {
+        return;
+    }
+    if (event->kind == CLIENT_CORRESPONDENTS && event->correspondents->job == box->port.job) {
+        const struct proto_correspondents *list = &event->correspondents->list;
+        for (uint32_t k = 0; k < list->count; k++) {
+            (void)number_of(box, list->at[k].alias);
+        }
+    } else if (event->kind == CLIENT_MAIL && event->mail->job == box->port.job &&
+               letter_read(event->mail->body.at, event->mail->body.length, &m)) {
+        m.job = event->mail->job;
+        pthread_mutex_lock(&box->lock);
+        put(box, &m, event->mail->from, MAILBOX_LETTERS_MAX);
+        pthread_mutex_unlock(&box->lock);
+        poll_soon(box);
     }
 }
 
@@ -143,7 +135,7 @@ static void join(struct mailbox *box)
 {
     uint64_t now_us = remote_now_us(box->remote);
     if (now_us >= box->join_due_us) {
-        (void)client_mail_join(remote_client(box->remote), box->port.job, true, now_us);
+        mailbox_join(box->remote, box->port.job, true);
         box->join_due_us = now_us + JOIN_EVERY_US + box->port.count * (uint64_t)JOIN_EACH_US;
     }
 }
@@ -175,8 +167,7 @@ static bool port_receive(void *self, struct peer_message *out)
     if (box->is_joined) {
         join(box);
     }
-    box->port.lost = atomic_load_explicit(&box->lost, memory_order_relaxed);
-    while (take(box, out, &from)) {
+    while (pop(box, out, &from)) {
         out->from = number_of(box, from);
         if (out->from < MAILBOX_PEERS_MAX) {
             return true;
@@ -187,7 +178,7 @@ static bool port_receive(void *self, struct peer_message *out)
 
 static void wait_for_thread(struct mailbox *box)
 {
-    const uint64_t until_us = clock_us() + WAIT_US;
+    const uint64_t until_us = clock_us() + WAIT_MS * UINT64_C(1000);
     bool is_late = false;
     pthread_mutex_lock(&box->lock);
     while (!is_late && !box->woken &&
@@ -272,26 +263,14 @@ void mailboxes_connect(struct mailboxes *all, unsigned i, struct remote *remote,
     all->at[i].port.address = proto_alias(instance);
 }
 
-static bool open_lists(struct mailboxes *all)
-{
-    bool ok = true;
-    for (unsigned i = 0; i < all->count && ok; i++) {
-        struct mailbox *box = &all->at[i];
-        if (box->list == NULL) {
-            box->list = malloc(MAILBOX_ROOM * sizeof *box->list);
-        }
-        ok = box->list != NULL;
-    }
-    return ok;
-}
-
 enum err mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)
 {
-    if (!open_lists(all)) {
-        return ERR_NOMEM;
-    }
     for (unsigned i = 0; i < all->count; i++) {
         struct mailbox *box = &all->at[i];
+        box->list = box->list != NULL ? box->list : malloc(MAILBOX_ROOM * sizeof *box->list);
+        if (box->list == NULL) {
+            return ERR_NOMEM;
+        }
         box->port.job = job;
         box->port.secret = rng_mix(clock_unique());
         box->port.count = all->count;
@@ -301,9 +280,8 @@ enum err mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)
         box->is_joined = !is_alone && box->remote != NULL;
         box->join_due_us = 0;
         box->woken = false;
-        box->first = 0;
+        box->first = box->lost = box->port.lost = 0;
         atomic_store_explicit(&box->count, 0, memory_order_relaxed);
-        atomic_store_explicit(&box->lost, 0, memory_order_relaxed);
     }
     return ERR_OK;
 }
@@ -330,8 +308,7 @@ void mailboxes_end(struct mailboxes *all)
         struct mailbox *box = &all->at[i];
         if (box->is_joined) {
             box->is_joined = false;
-            (void)client_mail_join(remote_client(box->remote), box->port.job, false,
-                                   remote_now_us(box->remote));
+            mailbox_join(box->remote, box->port.job, false);
         }
     }
 }
@@ -344,4 +321,39 @@ void mailboxes_wake(struct mailboxes *all)
         pthread_cond_signal(&all->at[i].came);
         pthread_mutex_unlock(&all->at[i].lock);
     }
+}
+
+/* ---- letters about a bag ---- */
+
+void mailbox_send(struct remote *remote, uint64_t job, uint64_t to, const struct bag_letter *letter)
+{
+    uint8_t body[PROTO_BODY_MAX];
+    const size_t length = bag_letter_write(letter, body);
+    CHECK_THAT(length > 0 && job != 0, "a letter of a bag fits, and is of a job");
+    client_mail(remote_client(remote), job, to, body, length, remote_now_us(remote));
+}
+
+void mailbox_join(struct remote *remote, uint64_t job, bool takes_part)
+{
+    (void)client_mail_join(remote_client(remote), job, takes_part, remote_now_us(remote));
+}
+
+void mail_join_begin(struct mail_join *join)
+{
+    *join = (struct mail_join){.pause_ms = MAIL_JOIN_FIRST_MS};
+}
+
+void mail_join_after(struct mail_join *join, uint32_t pause_ms, uint64_t now_us)
+{
+    join->due_us = now_us + pause_ms * UINT64_C(1000);
+    join->pause_ms = pause_ms < MAIL_JOIN_LONGEST_MS / 2 ? 2 * pause_ms : MAIL_JOIN_LONGEST_MS;
+}
+
+bool mail_join_is_due(struct mail_join *join, uint64_t now_us)
+{
+    const bool is_due = now_us >= join->due_us;
+    if (is_due) {
+        mail_join_after(join, join->pause_ms, now_us);
+    }
+    return is_due;
 }

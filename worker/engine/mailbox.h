@@ -1,4 +1,6 @@
-/* mailbox: the peer port (worker/search/handover/peers.h) of the threads of one process, and,
+/* mailbox: where letters come in and go out (letter.h).
+ *
+ * `mailboxes` is the peer port (worker/search/handover/peers.h) of the threads of one process, and,
  * through the shards, of the searchers of other processes: for each thread a list of messages,
  * behind a lock.
  *
@@ -16,9 +18,8 @@
 #ifndef WORKER_ENGINE_MAILBOX_H
 #define WORKER_ENGINE_MAILBOX_H
 
-#include "common/err.h"
 #include "proto/client/client.h"
-#include "worker/search/handover/peers.h"
+#include "worker/engine/letter.h"
 
 #include <stdatomic.h>
 
@@ -56,5 +57,35 @@ const struct peer_port *mailboxes_port(struct mailboxes *mailboxes, unsigned i,
 void mailboxes_end(struct mailboxes *mailboxes);
 /* Ends all waits. */
 void mailboxes_wake(struct mailboxes *mailboxes);
+
+/* ---- letters about a bag ---- */
+
+/* A letter of the job, which fits into a MAIL, through that client. */
+void mailbox_send(struct remote *remote, uint64_t job, uint64_t to,
+                  const struct bag_letter *letter);
+/* client_mail_join. */
+void mailbox_join(struct remote *remote, uint64_t job, bool takes_part);
+
+enum {
+    MAIL_JOIN_FIRST_MS = 10, /* the job may not be open yet where letters go */
+    MAIL_JOIN_AWAIT_MS = 100, /* without an answer */
+    MAIL_JOIN_LONGEST_MS = 10000,
+};
+
+/* When a worker joins the letters of a bag. At once, and again after ever longer pauses, until the
+ * front-end speaks to it. From then on there is a reason when a shard came or went (letters may go
+ * by another one, or by one that has forgotten who takes part), when an answer does not come, and
+ * after MAIL_JOIN_LONGEST_MS, for what is not foreseen: the shard looks at all its sessions each
+ * time. Pure. */
+struct mail_join {
+    uint64_t due_us;
+    uint32_t pause_ms; /* after the next join */
+};
+
+/* At first, and when a shard came or went. */
+void mail_join_begin(struct mail_join *join);
+/* The front-end spoke (MAIL_JOIN_LONGEST_MS), or is to speak soon (MAIL_JOIN_AWAIT_MS). */
+void mail_join_after(struct mail_join *join, uint32_t pause_ms, uint64_t now_us);
+bool mail_join_is_due(struct mail_join *join, uint64_t now_us);
 
 #endif

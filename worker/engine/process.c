@@ -1,5 +1,7 @@
 #include "worker/engine/process.h"
 
+#include "common/err.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@ void process_default_name(char out[PROCESS_NAME_MAX])
     snprintf(out, PROCESS_NAME_MAX, "%.40s:%d", host, (int)getpid());
 }
 
-/* Of the name without the number of a thread. */
+/* Length of the name without the number of a thread. */
 static size_t base_length(const char *name)
 {
     const size_t length = strlen(name);
@@ -40,16 +42,6 @@ static int by_name(const void *a, const void *b)
                                     : strcmp(x->name, y->name);
 }
 
-/* Threads of one process, from that one on, or those of one whole name. */
-static unsigned count_same(const struct process_thread *thread, unsigned threads)
-{
-    unsigned count = 1;
-    while (count < threads && is_same(&thread[0], &thread[count])) {
-        count++;
-    }
-    return count;
-}
-
 static bool has_number(const struct process_thread *thread, unsigned threads, const char *number)
 {
     for (unsigned i = 0; i < threads; i++) {
@@ -71,7 +63,8 @@ unsigned process_group(struct process_thread *thread, unsigned threads)
     }
     for (unsigned first = 0, count; first < threads; first += count) {
         struct process_thread *t = &thread[first];
-        count = count_same(t, threads - first);
+        for (count = 1; first + count < threads && is_same(&t[0], &t[count]); count++) {
+        }
         const bool are_threads = has_number(t, count, ".0") && has_number(t, count, ".1");
         for (unsigned i = 0; i < count && !are_threads; i++) {
             t[i].length = strlen(t[i].name);
@@ -81,5 +74,6 @@ unsigned process_group(struct process_thread *thread, unsigned threads)
             t[i].process = processes - 1;
         }
     }
+    CHECK_THAT(processes <= threads, "a process has a thread");
     return processes;
 }

@@ -1,27 +1,10 @@
 #include "worker/engine/searcher.h"
 
-#include "worker/engine/mailbox.h"
-
 #include "common/rng.h"
 
 #include <string.h>
 
 enum { NUMBERS = 1000 }; /* that a worker draws one of */
-
-/* What comes for it besides results of nodes. */
-static void take_event(void *self, const struct client_event *event)
-{
-    const struct searcher *p = self;
-    if (p->jobs != NULL) {
-        job_client_event(p->jobs, event);
-    }
-    if (p->mailboxes != NULL) {
-        mailboxes_event(p->mailboxes, p->mailbox, event);
-    }
-    if (p->bag != NULL) {
-        bag_inbox_event(p->bag, event);
-    }
-}
 
 enum err searcher_open(struct searcher *p, const struct searcher_options *options)
 {
@@ -29,7 +12,7 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     p->index = options->index;
     p->poll_nodes = options->poll_nodes;
     p->is_fiber = options->is_fiber;
-    p->bag = options->bag;
+    p->is_thread = options->lane == NULL || options->client.role == PROTO_CLIENT;
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
@@ -39,69 +22,48 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
         .inflight_by_size = true,
         .place.name = (uint16_t)options->client.instance,
     };
-    if (options->shell == NULL) {
+    if (options->lane == NULL) {
         return ERR_OK;
     }
     struct remote_options remote = {
-        .shell = *options->shell,
+        .lane = *options->lane,
         .client = options->client,
-        .events = {.self = p, .take = take_event},
+        .events = options->events,
         .local = &p->local,
         .share_depth = options->share_depth,
     };
     if (remote.client.rto_min_us == 0) {
         remote.client.rto_min_us = SEARCHER_RTO_MIN_US;
     }
-    bool has_jobs = remote.client.role == PROTO_FRONT || remote.client.role == PROTO_WORKER;
-    enum err err = remote_open(&p->remote, &remote);
-    if (err == ERR_OK && has_jobs) {
-        err = job_client_open(&p->jobs, p->remote);
-    }
-    if (err == ERR_OK && options->mailboxes != NULL) {
-        p->mailboxes = options->mailboxes;
-        p->mailbox = options->mailbox;
-        mailboxes_connect(options->mailboxes, options->mailbox, p->remote, remote.client.instance);
-    }
-    return err;
+    return remote_open(&p->remote, &remote);
 }
 
 void searcher_close(struct searcher *p)
 {
     remote_close(&p->remote);
-    job_client_close(&p->jobs);
     search_free(&p->search);
 }
 
-struct searcher_talk searcher_talk(const struct searcher *p)
+struct counters searcher_counters(const struct searcher *p)
 {
-    if (p->remote == NULL) {
-        return (struct searcher_talk){0};
+    struct counters c = *search_counters(p->search);
+    if (p->remote != NULL) {
+        const struct client_counters *client = client_counters(remote_client(p->remote));
+        c.waited_us = remote_waited_us(p->remote);
+        c.talked_us = remote_talked_us(p->remote);
+        c.bytes_sent = client->bytes_sent - p->before.bytes_sent;
+        c.bytes_received = client->bytes_received - p->before.bytes_received;
     }
-    const struct client_counters *c = client_counters(remote_client(p->remote));
-    return (struct searcher_talk){
-        .waited_us = remote_waited_us(p->remote),
-        .talked_us = remote_talked_us(p->remote),
-        .bytes_sent = c->bytes_sent - p->sent_before,
-        .bytes_received = c->bytes_received - p->received_before,
-    };
-}
-
-/* Threads of a front-end are counted from the first, which breaks no ties. Workers do not know of
- * each other: their seed draws a number. */
-static unsigned number_of(const struct searcher *p, uint64_t seed)
-{
-    const bool is_thread = p->remote == NULL || p->jobs == NULL;
-    return seed == 0 ? 0 : is_thread ? p->index : SEARCH_AWAY + (unsigned)(rng_mix(seed) % NUMBERS);
-}
-
-static bool is_alone(const struct searcher *p)
-{
-    return embedded_slots(p->local.table) == 1 && !embedded_is_on_host(p->local.table);
+    return c;
 }
 
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
                         uint64_t seed)
 {
+    const bool is_alone =
+        embedded_slots(p->local.table) == 1 && !embedded_is_on_host(p->local.table);
+    /* Threads of a front-end are counted from the first, which breaks no ties. Workers do not know
+     * of each other: their seed draws a number. */
     struct search_options options = {
         .game = job->game,
         .algorithm = job->algorithm,
@@ -113,7 +75,9 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .namespace_id = job->namespace_id,
         .slot = (uint16_t)p->index,
         .searchers = embedded_slots(p->local.table),
-        .number = number_of(p, seed),
+        .number = seed == 0      ? 0
+                  : p->is_thread ? p->index
+                                 : SEARCH_AWAY + (unsigned)(rng_mix(seed) % NUMBERS),
         .depth_limit = job_last_iteration(job),
         .root_move = job->root_move,
         .root_moves = job->root_moves,
@@ -139,14 +103,16 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         }
         p->game = job->game;
     }
+    CHECK_THAT(p->game == job->game, "a search is of its job's game");
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
     /* Results of a bag's positions before are of no use: where nobody else searches by them. */
-    embedded_begin(&p->local, job->is_next && is_alone(p) ? 0 : job->id, job->namespace_id);
+    embedded_begin(&p->local, job->is_next && is_alone ? 0 : job->id, job->namespace_id);
+    p->before = counters_read(&p->all);
     if (p->remote != NULL) {
         const struct client_counters *c = client_counters(remote_client(p->remote));
-        p->sent_before = c->bytes_sent;
-        p->received_before = c->bytes_received;
+        p->before.bytes_sent = c->bytes_sent;
+        p->before.bytes_received = c->bytes_received;
         if (!job->is_next) {
             remote_hello(p->remote, job->namespace_id);
         }
@@ -165,30 +131,23 @@ void searcher_publish_shards(struct searcher *p)
         const struct client_counters *c = client_counters(remote_client(p->remote));
         atomic_store_explicit(&p->shards_up, client_shards_up(remote_client(p->remote)),
                               memory_order_relaxed);
-        atomic_store_explicit(&p->total.timeouts, c->timeouts, memory_order_relaxed);
-        atomic_store_explicit(&p->total.bytes_sent, c->bytes_sent, memory_order_relaxed);
-        atomic_store_explicit(&p->total.bytes_received, c->bytes_received, memory_order_relaxed);
+        atomic_store_explicit(&p->timeouts, c->timeouts, memory_order_relaxed);
+        atomic_store_explicit(&p->all.at[COUNTER_bytes_sent], c->bytes_sent, memory_order_relaxed);
+        atomic_store_explicit(&p->all.at[COUNTER_bytes_received], c->bytes_received,
+                              memory_order_relaxed);
     }
 }
 
 void searcher_publish(struct searcher *p)
 {
-    const struct search_counters *c = search_counters(p->search);
-#define X(name, json, help) \
-    atomic_store_explicit(&p->total.name, p->done.name + c->name, memory_order_relaxed);
-    COUNTERS(X)
-#undef X
-#define X(name, json, help) atomic_store_explicit(&p->name, c->name, memory_order_relaxed);
-    COUNTERS(X)
-#undef X
+    const struct counters now = searcher_counters(p);
+    struct counters all = p->before;
+    counters_add(&all, &now);
+    CHECK_THAT(all.nodes >= p->before.nodes, "totals only grow");
+    counters_publish(&p->now, &now);
+    counters_publish(&p->all, &all);
     atomic_store_explicit(&p->depth, search_iteration(p->search), memory_order_relaxed);
     if (p->remote != NULL) {
-        const struct searcher_talk talk = searcher_talk(p);
-#define X(name) atomic_store_explicit(&p->name, talk.name, memory_order_relaxed);
-        COUNTERS_OF_TALK(X)
-#undef X
-        atomic_store_explicit(&p->total.waited_us, p->done_waited_us + talk.waited_us,
-                              memory_order_relaxed);
         atomic_store_explicit(&p->remote_depth, remote_depth_now(p->remote), memory_order_relaxed);
     }
     searcher_publish_shards(p);
@@ -196,14 +155,9 @@ void searcher_publish(struct searcher *p)
 
 void searcher_end(struct searcher *p)
 {
-    const struct search_counters *c = search_counters(p->search);
     searcher_publish(p);
-#define X(name, json, help) p->done.name += c->name;
-    COUNTERS(X)
-#undef X
-    p->done_waited_us += p->remote != NULL ? remote_waited_us(p->remote) : 0;
-    atomic_store_explicit(&p->total.is_busy, false, memory_order_relaxed);
-    atomic_fetch_add_explicit(&p->total.searches, 1, memory_order_relaxed);
+    atomic_store_explicit(&p->is_busy, false, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->searches, 1, memory_order_relaxed);
     if (!p->is_fiber) {
         embedded_end_placement(&p->local);
     }
@@ -218,22 +172,31 @@ void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
         embedded_update_placement(&p->local, now_us);
     }
     p->table.serve(p->table.self, search, now_us);
-    atomic_store_explicit(&p->total.is_busy, true, memory_order_relaxed);
+    atomic_store_explicit(&p->is_busy, true, memory_order_relaxed);
     searcher_publish(p);
+}
+
+enum err searcher_post(struct searcher *p, const struct job *job)
+{
+    const struct proto_job_post wire = job_to_wire(job);
+    return client_job_post(remote_client(p->remote), &wire, remote_now_us(p->remote));
+}
+
+void searcher_stop(struct searcher *p, uint64_t job)
+{
+    client_job_stop(remote_client(p->remote), job, remote_now_us(p->remote));
+}
+
+void searcher_report(struct searcher *p, const struct proto_job_report *report)
+{
+    client_job_report(remote_client(p->remote), report, remote_now_us(p->remote));
 }
 
 void searcher_extend_line(const struct searcher *p, const struct job *job, struct search_line *line,
                           unsigned want)
 {
-    unsigned made = 0;
-    const bool is_own = !algorithm_needs_peers(job->algorithm); /* else others may say anything */
-    for (; made < line->length; made++) {
-        if (!is_own && !game_is_legal(job->game, job->position, line->move[made])) {
-            line->length = (uint16_t)made;
-            break;
-        }
-        job->game->make(job->position, line->move[made]);
-    }
+    unsigned made = job_make_line(job, line, line->length); /* others may say anything */
+    line->length = (uint16_t)made;
     for (; made > 0 && made < want && made < SEARCH_PV_MAX; made++) {
         const struct tt_ask ask = {.key = job->game->key(job->position) ^ job->namespace_id,
                                    .alpha = TT_SCORE_MIN,
@@ -246,38 +209,19 @@ void searcher_extend_line(const struct searcher *p, const struct job *job, struc
         line->move[line->length++] = known.move;
         job->game->make(job->position, known.move);
     }
-    while (made > 0) {
-        job->game->unmake(job->position, line->move[--made]);
-    }
+    job_unmake_line(job, line, made);
 }
 
 struct searcher_figures searcher_figures(const struct searcher *p)
 {
     return (struct searcher_figures){
-#define X(name, json, help) .sum.name = atomic_load_explicit(&p->name, memory_order_relaxed),
-        COUNTERS(X)
-#undef X
-#define X(name) .talk.name = atomic_load_explicit(&p->name, memory_order_relaxed),
-            COUNTERS_OF_TALK(X)
-#undef X
-                .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
+        .now = counters_read(&p->now),
+        .all = counters_read(&p->all),
+        .timeouts = atomic_load_explicit(&p->timeouts, memory_order_relaxed),
+        .searches = atomic_load_explicit(&p->searches, memory_order_relaxed),
+        .is_busy = atomic_load_explicit(&p->is_busy, memory_order_relaxed),
+        .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
         .remote_depth = atomic_load_explicit(&p->remote_depth, memory_order_relaxed),
-        .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),
-    };
-}
-
-struct searcher_totals searcher_totals(const struct searcher *p)
-{
-    return (struct searcher_totals){
-#define X(name, json, help) .sum.name = atomic_load_explicit(&p->total.name, memory_order_relaxed),
-        COUNTERS(X)
-#undef X
-            .waited_us = atomic_load_explicit(&p->total.waited_us, memory_order_relaxed),
-        .timeouts = atomic_load_explicit(&p->total.timeouts, memory_order_relaxed),
-        .bytes_sent = atomic_load_explicit(&p->total.bytes_sent, memory_order_relaxed),
-        .bytes_received = atomic_load_explicit(&p->total.bytes_received, memory_order_relaxed),
-        .searches = atomic_load_explicit(&p->total.searches, memory_order_relaxed),
-        .is_busy = atomic_load_explicit(&p->total.is_busy, memory_order_relaxed),
         .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),
     };
 }

@@ -11,26 +11,21 @@ struct searching_metrics {
     struct http_route route[3];
 };
 
-struct sum {
-    struct searcher_totals all;
-    unsigned busy;
-};
-
-static struct sum sum_up(const struct searching_metrics *m)
+/* The sums over all searchers, without the fields that describe one search. */
+static struct searcher_figures sum_up(const struct searching_metrics *m, unsigned *busy)
 {
-    struct sum sum = {.busy = 0};
+    struct searcher_figures sum = {.searches = 0};
+    *busy = 0;
+    if (m->options.past != NULL) {
+        sum = *m->options.past;
+    }
     for (unsigned i = 0; i < m->options.threads; i++) {
-        struct searcher_totals t = searcher_totals(m->options.searcher(m->options.self, i));
-#define X(name, json, help) sum.all.sum.name += t.sum.name;
-        COUNTERS(X)
-#undef X
-        sum.all.waited_us += t.waited_us;
-        sum.all.timeouts += t.timeouts;
-        sum.all.bytes_sent += t.bytes_sent;
-        sum.all.bytes_received += t.bytes_received;
-        sum.all.searches += t.searches;
-        sum.all.shards_up = t.shards_up > sum.all.shards_up ? t.shards_up : sum.all.shards_up;
-        sum.busy += t.is_busy;
+        struct searcher_figures t = searcher_figures(m->options.searcher(m->options.self, i));
+        counters_add(&sum.all, &t.all);
+        sum.timeouts += t.timeouts;
+        sum.searches += t.searches;
+        sum.shards_up = t.shards_up > sum.shards_up ? t.shards_up : sum.shards_up;
+        *busy += t.is_busy;
     }
     return sum;
 }
@@ -39,25 +34,26 @@ static unsigned answer_metrics(void *self, FILE *out)
 {
     const struct searching_metrics *m = self;
     const struct metrics text = {out, m->options.program};
-    struct sum sum = sum_up(m);
+    unsigned busy;
+    const struct searcher_figures sum = sum_up(m, &busy);
     metrics_one(&text, "threads", false, "Searching threads", m->options.threads);
-    metrics_one(&text, "busy_threads", false, "Threads that search a job now", sum.busy);
+    metrics_one(&text, "busy_threads", false, "Threads that search a job now", busy);
     metrics_one(&text, "shards", false, "Shards of the table, up or not", m->options.shards);
-    metrics_one(&text, "shards_up", false, "Shards that answer", sum.all.shards_up);
+    metrics_one(&text, "shards_up", false, "Shards that answer", sum.shards_up);
     if (m->options.workers != NULL) {
         metrics_one(&text, "workers", false, "Threads of workers that help now",
                     m->options.workers(m->options.self));
     }
-    metrics_one(&text, "searches", true, "Searches ended, by each thread", sum.all.searches);
+    metrics_one(&text, "searches", true, "Searches ended, by each thread", sum.searches);
     metrics_one(&text, "timeouts", true, "Requests to shards without an answer in time",
-                sum.all.timeouts);
+                sum.timeouts);
     metrics_one(&text, "waited_us", true, "Time that threads waited for shards", sum.all.waited_us);
     metrics_one(&text, "bytes_sent", true, "Bytes of messages to shards", sum.all.bytes_sent);
     metrics_one(&text, "bytes_received", true, "Bytes of messages from shards",
                 sum.all.bytes_received);
-#define X(name, json, help) metrics_one(&text, json, true, help, sum.all.sum.name);
-    COUNTERS(X)
-#undef X
+    for (unsigned i = 0; i < COUNTERS_OF_SEARCH; i++) {
+        metrics_one(&text, COUNTER_NAME[i].json, true, COUNTER_NAME[i].help, sum.all.at[i]);
+    }
     metrics_process(&text);
     return 200;
 }
@@ -65,9 +61,10 @@ static unsigned answer_metrics(void *self, FILE *out)
 static unsigned answer_health(void *self, FILE *out)
 {
     const struct searching_metrics *m = self;
-    struct sum sum = sum_up(m);
-    fprintf(out, "%u of %u shards up, %u of %u threads search\n", sum.all.shards_up,
-            m->options.shards, sum.busy, m->options.threads);
+    unsigned busy;
+    const unsigned up = sum_up(m, &busy).shards_up;
+    fprintf(out, "%u of %u shards up, %u of %u threads search\n", up, m->options.shards, busy,
+            m->options.threads);
     return 200;
 }
 
@@ -105,9 +102,15 @@ enum err searching_metrics_open(struct searching_metrics **out,
 
 void searching_metrics_close(struct searching_metrics **metrics)
 {
-    if (*metrics != NULL) {
-        http_close(&(*metrics)->http);
-        free(*metrics);
+    struct searching_metrics *m = *metrics;
+    if (m != NULL) {
+        http_close(&m->http);
+        if (m->options.past != NULL) {
+            unsigned busy;
+            *m->options.past = sum_up(m, &busy);
+            m->options.past->shards_up = 0;
+        }
+        free(m);
         *metrics = NULL;
     }
 }

@@ -3,7 +3,7 @@
  * still works.
  *
  * Threads: open and close by the main one; answers are given by the HTTP server's, from what
- * searchers publish (searcher_totals). Memory: allocates in open. */
+ * searchers publish (searcher_figures). Memory: allocates in open. */
 #ifndef WORKER_ENGINE_SEARCHING_METRICS_H
 #define WORKER_ENGINE_SEARCHING_METRICS_H
 
@@ -20,6 +20,8 @@ struct searching_metrics_options {
     const struct searcher *(*searcher)(void *self, unsigned i);
     unsigned (*workers)(void *self); /* that help now; NULL: nobody helps */
     void *self;
+    struct searcher_figures *past; /* of searchers closed before: counted with those here, whose
+                                      totals close adds; borrowed until then; NULL: none */
     const atomic_bool *stop; /* http.h */
 };
 

@@ -20,7 +20,7 @@ struct worker;
 typedef void worker_sources_changed(void *self, uint64_t changed, uint64_t up);
 
 struct worker_options {
-    struct searcher_options searcher; /* with a shell; the worker sets the role */
+    struct searcher_options searcher; /* with a lane; the worker sets the role */
     struct worker_patience patience; /* zeroes: the defaults */
     uint64_t seed; /* breaks ties differently in every worker */
     const atomic_bool *stop; /* borrowed */

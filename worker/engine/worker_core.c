@@ -104,102 +104,93 @@ static bool vouches(const struct worker_job *job, unsigned source)
     return job->sources >> source & 1;
 }
 
-/* A source has one job of an id: its stop of that one must not end another user's, who has the same
- * id open elsewhere. */
-static void withdraw_namesakes(struct worker_core *c, const struct job_event *e, uint64_t now_us)
+static void on_offer(struct worker_core *c, const struct client_event *e, uint64_t now_us)
 {
-    for (unsigned i = 0; i < c->jobs; i++) {
-        struct worker_job *job = &c->job[i];
-        if (job->offer.wire.job == e->offer.wire.job && vouches(job, e->source) &&
-            job->offer.wire.user != e->offer.wire.user) {
-            withdraw_source(job, e->source, after_ms(now_us, c->patience.unknown_ms));
-        }
-    }
-}
-
-static void on_offer(struct worker_core *c, const struct job_event *e, uint64_t now_us)
-{
-    struct worker_choice name = {e->offer.wire.job, e->offer.wire.user};
-    if (name.job == 0) { /* the id of no job */
+    const struct worker_choice name = {e->job->job, e->job->user};
+    struct job_offer offer;
+    /* The job would count on a source that fell silent before, for ever: when that is up again it
+     * offers what it has. Job 0 is the id of no job. */
+    if (!(c->up >> e->shard & 1) || name.job == 0 || !job_offer_set(&offer, e->job)) {
         return;
     }
-    withdraw_namesakes(c, e, now_us);
+    /* A source has one job of an id: its stop of that one must not end another user's, who has the
+     * same id open elsewhere. */
+    for (unsigned i = 0; i < c->jobs; i++) {
+        struct worker_job *job = &c->job[i];
+        if (job->offer.wire.job == name.job && vouches(job, e->shard) &&
+            job->offer.wire.user != name.user) {
+            withdraw_source(job, e->shard, after_ms(now_us, c->patience.unknown_ms));
+        }
+    }
     struct worker_job *job = find(c, name);
     if (job == NULL && c->jobs == WORKER_JOBS_MAX) {
         c->missed = true;
-        if (!make_room(c, e->offer.wire.user)) {
+        if (!make_room(c, name.user)) {
             return;
         }
     }
     if (job == NULL) {
         job = &c->job[c->jobs++];
-        *job = (struct worker_job){.offer = e->offer};
+        *job = (struct worker_job){.offer = offer};
     }
-    job->sources |= UINT64_C(1) << e->source;
+    job->sources |= UINT64_C(1) << e->shard;
     job->orphan_until_us = 0;
+    CHECK_THAT(c->jobs <= WORKER_JOBS_MAX, "open jobs have room");
 }
 
 /* A stop names no user: it is meant for the job that the source offered. The last source that
  * vouched saw the owner go: the worker is free for other jobs. A source that does not vouch may
  * have restarted, and the job may be posted to it again in a moment. */
-static void on_stop(struct worker_core *c, const struct job_event *e, uint64_t now_us)
+static void on_stop(struct worker_core *c, const struct client_event *e, uint64_t now_us)
 {
     for (unsigned i = c->jobs; i > 0; i--) {
         struct worker_job *job = &c->job[i - 1];
-        if (job->offer.wire.job == e->job) {
-            bool vouched = vouches(job, e->source);
-            withdraw_source(job, e->source, after_ms(now_us, c->patience.unknown_ms));
-            if (vouched && (e->by_owner || job->sources == 0)) {
+        if (job->offer.wire.job == e->job_stop->job) {
+            bool vouched = vouches(job, e->shard);
+            withdraw_source(job, e->shard, after_ms(now_us, c->patience.unknown_ms));
+            const bool by_owner = e->job_stop->reason == PROTO_STOP_OWNER;
+            if (vouched && (by_owner || job->sources == 0)) {
                 forget(c, job);
             }
         }
     }
 }
 
-static void on_source_down(struct worker_core *c, unsigned source, uint64_t now_us)
+void worker_core_event(struct worker_core *c, const struct client_event *e, uint64_t boot,
+                       uint64_t now_us)
 {
-    c->index[source].known = false;
-    for (unsigned i = 0; i < c->jobs; i++) {
-        withdraw_source(&c->job[i], source, after_ms(now_us, c->patience.orphan_ms));
-    }
-}
-
-/* Its open jobs follow: an orphaned job that is not among them has probably been stopped. */
-static void on_source_up(struct worker_core *c, unsigned source, uint64_t now_us)
-{
-    for (unsigned i = 0; i < c->jobs; i++) {
-        if (c->job[i].orphan_until_us != 0) {
-            withdraw_source(&c->job[i], source, after_ms(now_us, c->patience.unknown_ms));
-        }
-    }
-}
-
-void worker_core_event(struct worker_core *c, const struct job_event *e, uint64_t now_us)
-{
-    CHECK_THAT(e->source < JOB_SOURCES_MAX, "each source has a bit");
+    CHECK_THAT(e->shard < CLIENT_SHARDS_MAX, "each source has a bit");
+    const uint64_t bit = UINT64_C(1) << e->shard;
     switch (e->kind) {
-    case JOB_OFFERED:
+    case CLIENT_JOB:
         on_offer(c, e, now_us);
         break;
-    case JOB_STOPPED:
+    case CLIENT_JOB_STOP:
         on_stop(c, e, now_us);
         break;
-    case JOB_SOURCE_UP:
-        on_source_up(c, e->source, now_us);
+    case CLIENT_SHARD_UP:
+        c->up |= bit;
+        /* Its open jobs follow: an orphaned one that is not among them has probably been stopped.
+         */
+        for (unsigned i = 0; i < c->jobs; i++) {
+            if (c->job[i].orphan_until_us != 0) {
+                withdraw_source(&c->job[i], e->shard, after_ms(now_us, c->patience.unknown_ms));
+            }
+        }
         break;
-    case JOB_SOURCE_DOWN:
-        on_source_down(c, e->source, now_us);
+    case CLIENT_SHARD_DOWN:
+        c->up &= ~bit;
+        c->index[e->shard].known = false;
+        for (unsigned i = 0; i < c->jobs; i++) {
+            withdraw_source(&c->job[i], e->shard, after_ms(now_us, c->patience.orphan_ms));
+        }
         break;
-    case JOB_INDEX:
-        c->index[e->source].known = true;
-        c->index[e->source].number = e->worker_index;
-        c->index[e->source].source_id = e->source_id;
+    case CLIENT_WORKER_INDEX:
+        if (c->up & bit) {
+            c->index[e->shard] = (struct worker_index){true, e->worker_index->index, boot};
+        }
         break;
-    case JOB_MISSED:
-        c->missed = true;
-        break;
-    case JOB_REPORTED: /* for front-ends */
-    case JOB_REFUSED:
+    default: /* for front-ends */
         break;
     }
 }
@@ -249,19 +240,6 @@ unsigned worker_core_choose(const struct worker_choice *choice, unsigned choices
     return chosen;
 }
 
-/* All workers go by the same source: of those that are up, the one of the smallest id. Before any
- * gave an index, chance decides. */
-static struct worker_index index_of(const struct worker_core *c)
-{
-    struct worker_index found = {.number = (uint32_t)rng_mix(c->instance), .source_id = UINT64_MAX};
-    for (unsigned i = 0; i < JOB_SOURCES_MAX; i++) {
-        if (c->index[i].known && c->index[i].source_id <= found.source_id) {
-            found = c->index[i];
-        }
-    }
-    return found;
-}
-
 /* Among those it has not finished and that a source vouches for. */
 static struct worker_job *choose(struct worker_core *c)
 {
@@ -279,7 +257,14 @@ static struct worker_job *choose(struct worker_core *c)
     if (ready == 0) {
         return NULL;
     }
-    struct worker_index index = index_of(c);
+    /* All workers go by the same source: of those that are up, the one of the smallest id. Before
+     * any gave an index, chance decides. */
+    struct worker_index index = {.number = (uint32_t)rng_mix(c->instance), .source_id = UINT64_MAX};
+    for (unsigned i = 0; i < CLIENT_SHARDS_MAX; i++) {
+        if (c->index[i].known && c->index[i].source_id <= index.source_id) {
+            index = c->index[i];
+        }
+    }
     return find(c, choice[worker_core_choose(choice, ready, index.number, index.source_id)]);
 }
 
@@ -338,6 +323,7 @@ static void refresh(struct worker_core *c, uint64_t now_us, struct worker_action
 
 void worker_core_idle(struct worker_core *c, uint64_t now_us, struct worker_actions *out)
 {
+    CHECK_THAT(c->running.job == 0, "who is idle searches no job");
     clear(out);
     drop_orphans(c, now_us);
     const struct worker_job *job = choose(c);
@@ -383,22 +369,20 @@ void worker_core_begin(struct worker_core *c, struct worker_choice name, uint32_
 
 /* ---- while it searches ---- */
 
-/* One that returns to a job is soon as deep as it was: until then what it found before stands. */
+/* A worker that returns to a job is soon as deep as it was: until then what it found before stands.
+ */
 static void report(struct worker_core *c, const struct worker_progress *p,
                    enum proto_job_state state, struct worker_actions *out)
 {
     CHECK_THAT(c->running.job != 0, "what is searched is a job");
     struct worker_job *job = find(c, c->running);
     struct proto_job_report message = c->before;
+    struct counters counters = job_report_counters(&c->before);
+    counters_add(&counters, &p->counters);
+    job_report_set(&message, &counters);
     message.job = c->running.job;
     message.instance = c->instance;
     message.state = (uint8_t)state;
-#define X(name, json, help) message.name = c->before.name + p->counters->name;
-    COUNTERS_REPORTED(X)
-#undef X
-#define X(name) message.name = c->before.name + p->name;
-    COUNTERS_OF_TALK(X)
-#undef X
     bool is_newest = p->result->depth > 0 && p->result->depth >= c->before.depth;
     if (is_newest) {
         message.depth = (uint8_t)p->result->depth;
@@ -406,6 +390,7 @@ static void report(struct worker_core *c, const struct worker_progress *p,
         message.move = p->result->move;
     }
     message.line = proto_text_of(is_newest ? p->line : job != NULL ? job->line : "");
+    CHECK_THAT(message.nodes >= c->before.nodes, "what is reported of a job only grows");
     if (job != NULL) {
         job->last = message;
     }
@@ -421,7 +406,7 @@ static bool is_spent(const struct worker_core *c, const struct worker_job *job,
                      const struct worker_progress *p)
 {
     const uint64_t limit = job->offer.wire.nodes;
-    return limit > 0 && job->last.nodes < limit && c->before.nodes + p->counters->nodes >= limit;
+    return limit > 0 && job->last.nodes < limit && c->before.nodes + p->counters.nodes >= limit;
 }
 
 void worker_core_poll(struct worker_core *c, const struct worker_progress *progress,

@@ -14,7 +14,7 @@
 #ifndef WORKER_ENGINE_WORKER_CORE_H
 #define WORKER_ENGINE_WORKER_CORE_H
 
-#include "worker/engine/job_event.h"
+#include "worker/engine/job.h"
 #include "worker/search/search.h"
 
 enum {
@@ -47,7 +47,7 @@ struct worker_choice {
 struct worker_index {
     bool known;
     uint32_t number;
-    uint64_t source_id;
+    uint64_t source_id; /* its boot id */
 };
 
 struct worker_job {
@@ -64,10 +64,7 @@ struct worker_job {
 
 /* What the search under way has done so far. */
 struct worker_progress {
-    const struct search_counters *counters; /* of this search alone, as is ... */
-#define X(name) uint64_t name;
-    COUNTERS_OF_TALK(X) /* ... its talk with the shards */
-#undef X
+    struct counters counters; /* of this search alone */
     const struct search_result *result; /* its last finished iteration; depth 0: none */
     const char *line; /* of `result`, in the game's text; borrowed by the report */
 };
@@ -77,11 +74,12 @@ struct worker_core {
     uint64_t instance;
     struct worker_patience patience;
     /* state */
+    uint64_t up; /* bit i: source i is up */
     struct worker_job job[WORKER_JOBS_MAX];
     unsigned jobs;
     bool missed; /* there was no room for a job */
     uint64_t next_refresh_us;
-    struct worker_index index[JOB_SOURCES_MAX];
+    struct worker_index index[CLIENT_SHARDS_MAX];
     struct worker_choice running; /* the job being searched; id 0: none */
     struct proto_job_report before; /* of the running job, also when it is gone */
     uint64_t deadline_us, next_report_us;
@@ -91,7 +89,7 @@ struct worker_core {
 
 struct worker_actions {
     const struct job_offer *search; /* to be begun; borrowed until the next call; NULL: none */
-    bool refresh; /* job_client_refresh: something was missed, and there is room for it */
+    bool refresh; /* remote_refresh: something was missed, and there is room for it */
     bool leave; /* the search under way ends */
     unsigned reports;
     struct proto_job_report report[WORKER_JOBS_MAX]; /* lines borrowed until the next call */
@@ -101,8 +99,11 @@ struct worker_actions {
 void worker_core_open(struct worker_core *core, uint64_t instance,
                       const struct worker_patience *patience);
 
-/* What the job client says. */
-void worker_core_event(struct worker_core *core, const struct job_event *event, uint64_t now_us);
+/* Takes what the client says of jobs and shards, which are the sources of jobs: each keeps the open
+ * jobs by itself and offers them to every worker, so a job comes from several. `boot`: the shard's
+ * (struct client_shard). */
+void worker_core_event(struct worker_core *core, const struct client_event *event, uint64_t boot,
+                       uint64_t now_us);
 
 /* Nothing is being searched: what to do. A job in `search` is begun or refused next. */
 void worker_core_idle(struct worker_core *core, uint64_t now_us, struct worker_actions *out);

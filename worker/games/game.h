@@ -95,7 +95,7 @@ struct game_search {
         .quiescence_margin = 180, .continuations = 2, .correction_max = 64, GAME_SEARCH_CHANGES    \
     }
 
-/* Who searches a position that the game may solve itself. */
+/* Which searchers get a position that the game may solve itself. */
 enum game_piece {
     GAME_PIECE_KEPT, /* one searcher, and the tables are to know the nodes above small endings */
     GAME_PIECE, /* one searcher of several that do not all share a memory of the solver */
@@ -124,7 +124,8 @@ struct game {
     int score_max; /* no position is worth more, to either side; at most GAME_MATE */
     const struct game_search *search;
 
-    /* Reads a position. On failure ERR_SYNTAX or ERR_ILLEGAL, one line (no newline) in `why`. */
+    /* Reads a position. On failure ERR_SYNTAX or ERR_ILLEGAL, one line (no newline) in `why`; else
+     * `why` is empty, or says what was left out. */
     enum err (*parse)(void *position, const char *text, char *why, size_t why_size);
     /* Writes the text that parse reads, GAME_TEXT_MAX bytes at most with the end. */
     void (*format)(const void *position, char *text);
@@ -178,7 +179,7 @@ struct game {
     bool (*exchange)(const void *position, uint16_t move, int least); /* static exchange >= least */
     /* What moves where, below GAME_CLASSES: what a move is to the moves after it. */
     unsigned (*move_class)(const void *position, uint16_t move);
-    /* Names what positions have in common whose evaluations err alike. */
+    /* Names what positions have in common whose evaluations err alike; 0: nothing. */
     uint64_t (*structure)(const void *position);
     bool (*gives_check)(const void *position,
                         uint16_t move); /* of most moves: as a help to choose */

@@ -21,6 +21,18 @@ const struct game *games_by_name(const char *name)
     return NULL;
 }
 
+size_t games_solver_bytes(const struct game *game)
+{
+    size_t most = 0;
+    for (unsigned i = 0; i < GAMES; i++) {
+        if ((game == NULL || game == games[i]) && games[i]->solver_size != NULL) {
+            const size_t bytes = games[i]->solver_size();
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
 const char *games_names(void)
 {
     return "chess, othello, othello-wld, tree";

@@ -1,6 +1,7 @@
 #include "worker/lab/event.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool before(const struct lab_event *a, const struct lab_event *b)
 {
@@ -51,4 +52,36 @@ void lab_heap_close(struct lab_heap *heap)
     }
     free(heap->at);
     *heap = (struct lab_heap){0};
+}
+
+struct lab_packet *lab_packet_new(const void *bytes, size_t length)
+{
+    struct lab_packet *packet = malloc(sizeof *packet + length);
+    CHECK(packet != NULL);
+    *packet = (struct lab_packet){.length = (uint32_t)length};
+    if (length > 0) {
+        memcpy(packet->bytes, bytes, length);
+    }
+    return packet;
+}
+
+void lab_queue_put(struct lab_queue *q, struct lab_packet *packet)
+{
+    packet->next = NULL;
+    *(q->first == NULL ? &q->first : &q->last->next) = packet;
+    q->last = packet;
+}
+
+struct lab_packet *lab_queue_take(struct lab_queue *q)
+{
+    struct lab_packet *packet = q->first;
+    q->first = packet != NULL ? packet->next : NULL;
+    return packet;
+}
+
+void lab_queue_free(struct lab_queue *q)
+{
+    for (struct lab_packet *packet; (packet = lab_queue_take(q)) != NULL;) {
+        free(packet);
+    }
 }

@@ -18,14 +18,7 @@ enum lab_event_kind {
     LAB_TO_WORKER, /* a packet reaches worker `who` */
     LAB_TO_PEER, /* a message of another worker */
     LAB_TICK, /* time passes for shard `who` */
-    LAB_FAULT, /* fault number `who` begins */
-    LAB_REPAIR, /* ... and ends */
-    LAB_LIE, /* the liar speaks */
-    LAB_AGAIN, /* machine `who` tries to start, which could not (lab_start) */
-    LAB_STREAM, /* a segment reaches an end of the stream in slot `who` */
-    LAB_TURN, /* shard `who` has served what it had, and serves on */
-    LAB_DIAL, /* it is time for the connection of worker `who` to shard `epoch` */
-    LAB_KEEP, /* shard `who` writes some of its results to its disk */
+    LAB_OTHER, /* this and above: kinds of the hooks (world.h) */
 };
 
 struct lab_packet {
@@ -33,6 +26,7 @@ struct lab_packet {
     uint32_t from;
     uint32_t epoch; /* incarnation of sender or receiver: packets of the dead are dropped */
     uint32_t length;
+    bool is_sealed; /* its bytes are random: of them the trace has the length */
     uint64_t number; /* counts all packets, in order of sending */
     uint8_t bytes[];
 };
@@ -40,7 +34,7 @@ struct lab_packet {
 struct lab_event {
     uint64_t time_ns;
     uint64_t serial;
-    enum lab_event_kind kind;
+    uint32_t kind; /* enum lab_event_kind, or above */
     uint32_t who;
     uint32_t epoch;
     struct lab_packet *packet;
@@ -52,9 +46,22 @@ struct lab_heap {
     uint64_t serial;
 };
 
-/* No memory is a CHECK: a simulation cannot go on with an event missing. */
+/* No memory is a CHECK, here and below: a simulation cannot go on with an event missing. */
 void lab_heap_push(struct lab_heap *heap, struct lab_event event);
 bool lab_heap_pop(struct lab_heap *heap, struct lab_event *out);
 void lab_heap_close(struct lab_heap *heap);
+
+/* A copy of the bytes; from 0, of epoch 0, without a number. */
+struct lab_packet *lab_packet_new(const void *bytes, size_t length);
+
+/* Packets in the order of their coming; empty when zeroed. */
+struct lab_queue {
+    struct lab_packet *first, *last;
+};
+
+void lab_queue_put(struct lab_queue *queue, struct lab_packet *packet);
+/* NULL: it is empty. */
+struct lab_packet *lab_queue_take(struct lab_queue *queue);
+void lab_queue_free(struct lab_queue *queue);
 
 #endif

@@ -1,43 +1,12 @@
-#include "worker/lab/lab_link.h"
+#include "worker/lab/world.h"
 
 #include "common/rng.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-static bool covers(const struct lab_fault *f, unsigned worker, unsigned shard, enum lab_way way)
-{
-    return worker - f->worker < f->workers && shard - f->shard < f->shards && (f->ways & way) != 0;
-}
-
-static bool is_upon(const struct lab *lab, enum lab_fault_kind kind, unsigned worker,
-                    unsigned shard, enum lab_way way)
-{
-    for (unsigned i = 0; lab->links > 0 && i < lab->options.faults; i++) {
-        const struct lab_fault *f = &lab->options.fault[i];
-        if (lab->active[i] && f->kind == kind && covers(f, worker, shard, way)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool lab_is_cut(const struct lab *lab, unsigned worker, unsigned shard, enum lab_way way)
-{
-    return is_upon(lab, LAB_CUT, worker, shard, way);
-}
-
-bool lab_is_deaf(const struct lab *lab, unsigned worker, unsigned shard)
-{
-    return is_upon(lab, LAB_DEAF, worker, shard, LAB_BOTH_WAYS);
-}
 
 static bool happens(struct lab *lab, uint64_t ppm)
 {
     return ppm > 0 && rng_below(&lab->random, 1000000) < ppm;
 }
 
-/* Draws what happens to a message that leaves now. */
 bool lab_passes(struct lab *lab, unsigned worker, unsigned shard, enum lab_way way,
                 uint64_t *delay_ns)
 {
@@ -45,12 +14,8 @@ bool lab_passes(struct lab *lab, unsigned worker, unsigned shard, enum lab_way w
     bool lost = !lab->ended && happens(lab, o->loss_ppm);
     *delay_ns = o->jitter_ns ? rng_next(&lab->random) % (o->jitter_ns + 1) : 0;
     *delay_ns += o->rtt_ns / 2;
-    for (unsigned i = 0; lab->links > 0 && i < o->faults; i++) {
-        const struct lab_fault *f = &o->fault[i];
-        if (lab->active[i] && covers(f, worker, shard, way)) {
-            lost |= f->kind == LAB_CUT || (f->kind == LAB_LOSS && happens(lab, f->amount));
-            *delay_ns += f->kind == LAB_DELAY ? f->amount : 0;
-        }
+    if (o->hooks->passes != NULL && !o->hooks->passes(lab, worker, shard, way, delay_ns)) {
+        lost = true;
     }
     lab->result.lost += lost;
     return !lost;
@@ -104,6 +69,17 @@ bool lab_card_is_full(const struct lab *lab, unsigned shard)
     return lab->host[shard % lab->hosts].out_free_ns > lab->now_ns + LAB_CARD_WAIT_NS;
 }
 
+/* The event is that a packet of these bytes arrives; `epoch`: the packet's. */
+static void push(struct lab *lab, struct lab_event event, uint32_t from, uint32_t epoch,
+                 const void *bytes, size_t length)
+{
+    event.packet = lab_packet_new(bytes, length);
+    event.packet->from = from;
+    event.packet->epoch = epoch;
+    event.packet->number = ++lab->packets;
+    lab_heap_push(&lab->heap, event);
+}
+
 bool lab_send(struct lab *lab, unsigned worker, uint32_t incarnation, unsigned shard,
               enum lab_way way, uint64_t at_ns, const void *bytes, size_t length)
 {
@@ -118,25 +94,13 @@ bool lab_send(struct lab *lab, unsigned worker, uint32_t incarnation, unsigned s
     uint64_t *last_ns = way == LAB_TO_SHARDS ? &w->last_out_ns[shard] : &w->last_in_ns[shard];
     uint64_t arrives_ns = lab_arrives(lab, worker, shard, way, at_ns, delay_ns, length);
     *last_ns = arrives_ns > *last_ns ? arrives_ns : *last_ns; /* none overtakes */
-    struct lab_packet *packet = malloc(sizeof *packet + length);
-    CHECK(packet != NULL);
-    packet->next = NULL;
-    packet->from = way == LAB_TO_SHARDS ? worker : shard;
-    packet->epoch = incarnation;
-    packet->length = (uint32_t)length;
-    packet->number = ++lab->packets;
-    memcpy(packet->bytes, bytes, length);
-    struct lab_event e = {.time_ns = *last_ns, .packet = packet};
+    struct lab_event e = {*last_ns, .kind = LAB_TO_WORKER, .who = worker, .epoch = shard};
     if (way == LAB_TO_SHARDS) {
         e.kind = LAB_TO_SHARD;
         e.who = shard;
         e.epoch = lab->shard[shard].incarnation;
-    } else {
-        e.kind = LAB_TO_WORKER;
-        e.who = worker;
-        e.epoch = shard;
     }
-    lab_heap_push(&lab->heap, e);
+    push(lab, e, way == LAB_TO_SHARDS ? worker : shard, incarnation, bytes, length);
     return true;
 }
 
@@ -160,26 +124,7 @@ void lab_send_to_peer(struct lab *lab, unsigned from, unsigned to, uint64_t at_n
             return;
         }
     }
-    struct lab_packet *packet = malloc(sizeof *packet + length);
-    CHECK(packet != NULL);
-    packet->next = NULL;
-    packet->from = from;
-    packet->epoch = lab->worker[to].incarnation;
-    packet->length = (uint32_t)length;
-    packet->number = ++lab->packets;
-    memcpy(packet->bytes, bytes, length);
-    lab_heap_push(&lab->heap, (struct lab_event){
-                                  .time_ns = arrival_ns(lab, here, there, at_ns, delay_ns, length),
-                                  .kind = LAB_TO_PEER,
-                                  .who = to,
-                                  .packet = packet});
-}
-
-void lab_packets_free(struct lab_packet **list)
-{
-    while (*list != NULL) {
-        struct lab_packet *next = (*list)->next;
-        free(*list);
-        *list = next;
-    }
+    const struct lab_event e = {arrival_ns(lab, here, there, at_ns, delay_ns, length),
+                                .kind = LAB_TO_PEER, .who = to};
+    push(lab, e, from, lab->worker[to].incarnation, bytes, length);
 }

@@ -2,12 +2,6 @@
 
 #include "common/memory.h"
 #include "common/rng.h"
-#include "worker/lab/lab_intruder.h"
-#include "worker/lab/lab_keep.h"
-#include "worker/lab/lab_liar.h"
-#include "worker/lab/lab_service.h"
-#include "worker/lab/lab_shard.h"
-#include "worker/lab/lab_worker.h"
 #include "worker/lab/world.h"
 
 #include <stdlib.h>
@@ -21,35 +15,10 @@ enum {
     PROBE_US = 100000,
     POLL_EVERY_NS = 50000,
     TURN_NS = 3000, /* threads of a host take turns: how far one may be ahead of the others */
-    POLLS_PER_HEARTBEAT = 8, /* after the end: sessions and reports go on */
-    SLOW_POLL_US = 25000, /* ... at most */
     WAITS_PER_POLL = 500, /* answers awaited between two polls, at most */
 };
 
 /* ---- options ---- */
-
-static bool is_valid(const struct lab_fault *f, const struct lab_options *o, unsigned machines)
-{
-    return (unsigned)f->kind < LAB_FAULT_KINDS && f->worker <= machines &&
-           f->workers <= machines - f->worker && f->shard <= o->shards &&
-           f->shards <= o->shards - f->shard;
-}
-
-static bool are_valid(const struct lab_options *o, unsigned machines)
-{
-    bool ok = o->workers >= 1 && machines <= LAB_WORKERS_MAX && o->fronts <= LAB_FRONTS_MAX &&
-              o->shards >= 1 && o->shards <= LAB_SHARDS_MAX && o->node_ns >= 1 &&
-              o->faults <= LAB_FAULTS_MAX && o->posts <= LAB_POSTS_MAX && o->loss_ppm <= 1000000 &&
-              o->drift_ppm < 1000000 && o->threads <= EMBEDDED_SLOTS_MAX &&
-              o->watchers <= LAB_WATCHERS_MAX;
-    for (unsigned i = 0; ok && i < o->faults; i++) {
-        ok = is_valid(&o->fault[i], o, machines + o->watchers);
-    }
-    for (unsigned i = 0; ok && i < o->posts; i++) {
-        ok = o->post[i].front < o->fronts;
-    }
-    return ok;
-}
 
 static void set_default(uint32_t *value, uint32_t usual)
 {
@@ -63,10 +32,12 @@ static uint32_t scaled(const struct lab *lab, uint32_t ms)
     return scaled_ms > 0 ? (uint32_t)scaled_ms : 1;
 }
 
-static enum err take_options(struct lab *lab, const struct lab_options *options)
+static enum err complete_options(struct lab *lab, const struct lab_options *options)
 {
+    static const struct lab_hooks none = {NULL};
     struct lab_options *o = &lab->options;
     *o = *options;
+    o->hooks = o->hooks != NULL ? o->hooks : &none;
     set_default(&o->fronts, 1);
     set_default(&o->threads, 1);
     set_default(&o->heartbeat_ms, HEARTBEAT_MS);
@@ -77,10 +48,18 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     set_default(&o->probe_us, PROBE_US);
     set_default(&o->poll_ns, POLL_EVERY_NS);
     lab->machines = o->workers + o->fronts - 1;
-    lab->programs = lab->machines + o->watchers;
+    lab->programs = lab->machines + o->guests;
     lab->hosts = (o->workers + o->threads - 1) / o->threads + o->fronts - 1;
     set_default(&o->inflight_max, 64 * lab->machines + 256);
-    if (o->workers > LAB_WORKERS_MAX || !are_valid(o, lab->machines)) {
+    bool is_valid = o->workers >= 1 && o->workers <= LAB_WORKERS_MAX &&
+                    lab->machines <= LAB_WORKERS_MAX && o->fronts <= LAB_FRONTS_MAX &&
+                    o->shards >= 1 && o->shards <= LAB_SHARDS_MAX && o->node_ns >= 1 &&
+                    o->posts <= LAB_POSTS_MAX && o->loss_ppm <= 1000000 &&
+                    o->threads <= EMBEDDED_SLOTS_MAX;
+    for (unsigned i = 0; is_valid && i < o->posts; i++) {
+        is_valid = o->post[i].front < o->fronts;
+    }
+    if (!is_valid) {
         return ERR_RANGE;
     }
     if (o->posts == 0) {
@@ -101,31 +80,89 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     lab->wait_ms = FRONT_WAIT_MS + wait_ms;
     uint64_t poll = (o->threads > 1 ? TURN_NS : o->poll_ns) / o->node_ns;
     lab->poll_nodes = poll < 1 ? 1 : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES : (unsigned)poll;
-    uint64_t slow_poll_us = o->heartbeat_ms * UINT64_C(1000) / POLLS_PER_HEARTBEAT;
-    slow_poll_us = slow_poll_us < SLOW_POLL_US ? slow_poll_us : SLOW_POLL_US;
-    lab->node_ns = o->node_ns;
     lab->poll_ns = UINT64_MAX;
-    lab->slow_ns = slow_poll_us * 1000 / lab->poll_nodes;
-    lab->slow_ns = lab->slow_ns > o->node_ns ? lab->slow_ns : o->node_ns;
     lab->random = rng_mix(o->seed ^ UINT64_C(0x17e7));
-    lab->want = (struct lab_want){rng_mix(o->seed ^ UINT64_C(0x3a27)), o->want_ppm, 0};
-    lab->planted = rng_mix(o->seed ^ UINT64_C(0x91a27));
     return ERR_OK;
+}
+
+/* ---- events ---- */
+
+static void record(struct lab *lab, const struct lab_event *e)
+{
+    struct lab_result *r = &lab->result;
+    uint64_t what = e->time_ns ^ (uint64_t)e->kind << 56 ^ (uint64_t)e->who << 32;
+    if (e->packet != NULL && e->packet->is_sealed) {
+        what ^= (uint64_t)e->packet->length << 24;
+    } else if (e->packet != NULL) {
+        for (uint32_t i = 0; i < e->packet->length; i++) {
+            what = (what ^ e->packet->bytes[i]) * UINT64_C(0x100000001b3);
+        }
+    }
+    r->trace = rng_mix(r->trace ^ what);
+    r->events++;
+}
+
+static void act(struct lab *lab, const struct lab_event *e)
+{
+    const struct lab_hooks *hooks = lab->options.hooks;
+    if (hooks->event != NULL && hooks->event(lab, e)) {
+        return;
+    }
+    switch (e->kind) {
+    case LAB_WAKE:
+        if (lab->worker[e->who].alive && lab->worker[e->who].epoch == e->epoch) {
+            lab_worker_wake(&lab->worker[e->who]);
+        }
+        break;
+    case LAB_TO_WORKER:
+    case LAB_TO_PEER:
+        lab_worker_receive(&lab->worker[e->who], e->packet, e->kind == LAB_TO_PEER);
+        break;
+    case LAB_TO_SHARD:
+        if (lab->shard[e->who].alive && lab->shard[e->who].incarnation == e->epoch) {
+            lab_shard_receive(lab, e->who, e->packet);
+        } else {
+            free(e->packet); /* its connection went with the shard that died */
+        }
+        break;
+    case LAB_TICK:
+        lab_shard_tick(lab, e->who, e->epoch);
+        break;
+    default:
+        CHECK_THAT(false, "lab: an event of another kind is the hook's");
+    }
+}
+
+void lab_run_until(struct lab *lab, uint64_t until_ns, bool to_end)
+{
+    struct lab_event e;
+    while (!(to_end && lab->ended) && lab->heap.count > 0 && lab->heap.at[0].time_ns <= until_ns &&
+           lab_heap_pop(&lab->heap, &e)) {
+        lab->now_ns = e.time_ns;
+        record(lab, &e);
+        act(lab, &e);
+    }
 }
 
 /* ---- build and tear down ---- */
 
-/* That a host or shard of this number speaks at first. */
-static uint32_t draw_version(const struct lab_options *o, uint64_t number)
+enum err lab_start(struct lab *lab, unsigned who)
 {
-    uint64_t state = rng_mix(o->seed ^ UINT64_C(0x7e55) ^ number << 32);
-    return o->is_mixed ? PROTO_LOWEST + rng_below(&state, PROTO_VERSION - PROTO_LOWEST + 1)
-                       : PROTO_VERSION;
+    if (who >= lab->programs) {
+        return lab_shard_start(lab, who - lab->programs);
+    }
+    const enum err err = lab_worker_start(lab, who);
+    if (err == ERR_OK) {
+        lab_worker_wake_at(&lab->worker[who], lab->now_ns);
+    }
+    return err;
 }
 
 static enum err build(struct lab *lab)
 {
     const struct lab_options *o = &lab->options;
+    enum err (*const start)(struct lab *, unsigned) =
+        o->hooks->start != NULL ? o->hooks->start : lab_start;
     lab->decoder = malloc(sizeof *lab->decoder);
     lab->worker = memory_lines(lab->programs * sizeof *lab->worker);
     lab->shard = calloc(o->shards, sizeof *lab->shard);
@@ -133,50 +170,34 @@ static enum err build(struct lab *lab)
     if (lab->decoder == NULL || lab->worker == NULL || lab->shard == NULL || lab->host == NULL) {
         return ERR_NOMEM;
     }
-    for (unsigned i = 0; i < lab->hosts; i++) {
-        lab->host[i].version = draw_version(o, i);
-        lab->host[i].clock = lab_clock_draw(o->seed ^ (uint64_t)i << 32, o->drift_ppm);
-    }
-    for (unsigned i = 0; i < o->shards; i++) {
-        lab->shard[i].version = draw_version(o, LAB_WORKERS_MAX + i);
-        lab->shard[i].clock =
-            lab_clock_draw(o->seed ^ (uint64_t)(LAB_WORKERS_MAX + i) << 32, o->drift_ppm);
-    }
     enum err err = ttcore_actions_open(&lab->actions, lab_shard_sessions(lab), LAB_SHARD_JOBS);
-    if (err == ERR_OK && o->is_wired) {
-        err = lab_net_open(lab);
+    if (err == ERR_OK && o->hooks->open != NULL) {
+        err = o->hooks->open(lab);
     }
     for (unsigned i = 0; i < o->shards && err == ERR_OK; i++) {
-        lab_keep_open(lab, i);
-        err = lab_start(lab, lab->programs + i);
+        err = start(lab, lab->programs + i);
     }
     for (unsigned i = 0; i < lab->programs && err == ERR_OK; i++) {
-        err = lab_start(lab, i);
+        err = start(lab, i);
     }
     return err;
 }
 
 static void tear_down(struct lab *lab)
 {
+    if (lab->options.hooks->close != NULL) {
+        lab->options.hooks->close(lab);
+    }
     for (unsigned i = 0; lab->worker != NULL && i < lab->programs; i++) {
         if (lab->worker[i].lab != NULL) {
             lab_worker_kill(&lab->worker[i]);
         }
     }
-    lab_intruder_close(lab);
     for (unsigned i = 0; lab->shard != NULL && i < lab->options.shards; i++) {
-        for (unsigned who = 0; who < LAB_LIAR_SESSIONS; who++) {
-            lab_shard_close_liar(lab, i, who);
-        }
-        lab_shard_kill(lab, i, false);
-        lab_keep_close(lab, i);
-        lab_service_free(lab, i);
+        lab_shard_kill(lab, i);
     }
-    lab_net_close(lab);
-    lab->result.wants = lab->want.refused;
     for (unsigned i = 0; lab->host != NULL && i < lab->hosts; i++) {
-        embedded_close(&lab->host[i].table); /* a planted fault leaves them open */
-        uint64_t bytes = lab->host[i].bytes;
+        const uint64_t bytes = lab->host[i].bytes;
         lab->result.card_bytes += bytes;
         if (bytes > lab->result.card_bytes_most) {
             lab->result.card_bytes_most = bytes;
@@ -190,38 +211,29 @@ static void tear_down(struct lab *lab)
     free(lab->host);
 }
 
-static void count_unanswered(struct lab *lab)
-{
-    for (unsigned i = 0; i < lab->options.posts; i++) {
-        const struct lab_post *post = &lab->options.post[i];
-        lab->result.unanswered +=
-            lab->worker[post->front].alive && post->stop_ns == 0 && !lab->result.answer[i].answered;
-    }
-}
-
 enum err lab_run(const struct lab_options *options, struct lab_result *out)
 {
     struct lab *lab = calloc(1, sizeof *lab);
     if (lab == NULL) {
         return ERR_NOMEM;
     }
-    enum err err = take_options(lab, options);
+    enum err err = complete_options(lab, options);
     if (err != ERR_OK) {
         free(lab);
         return err;
     }
+    const struct lab_hooks *hooks = lab->options.hooks;
     err = build(lab);
     if (err == ERR_OK) {
-        lab_faults_schedule(lab);
-        lab_liar_start(lab);
+        if (hooks->begin != NULL) {
+            hooks->begin(lab);
+        }
         lab_run_until(lab, options->limit_ns, true);
-        count_unanswered(lab);
-        lab->ended = true;
-        if (options->drain) {
-            lab_drain(lab);
+        lab_fronts_stop(lab);
+        if (hooks->end != NULL) {
+            hooks->end(lab);
         }
     }
-    lab->result.simulated_ns = lab->now_ns;
     tear_down(lab); /* sums what the workers counted */
     if (err == ERR_OK) {
         *out = lab->result;

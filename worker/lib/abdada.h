@@ -26,8 +26,10 @@
  * said.
  *
  * Threads. A handle is used by one thread at a time; different handles by different threads freely.
- * A call on a handle that another thread, or one of its own callbacks, is in returns
- * ABDADA_E_IN_USE. The library starts threads of its own (ZeroMQ's) and no signal reaches them; it
+ * A call on a handle that another thread is in returns ABDADA_E_IN_USE, or waits for its turn where
+ * the handle was opened with ABDADA_TURNS; from one of the handle's own callbacks it is
+ * ABDADA_E_IN_USE. abdada_share alone may be called by any threads at any time, but abdada_close.
+ * The library starts threads of its own (ZeroMQ's) and no signal reaches them; it
  * writes to no standard stream unless options.log_name is set. A handle does not survive fork: in
  * the child its calls return ABDADA_E_HANDLE; open another there.
  *
@@ -74,7 +76,7 @@ enum abdada_error {
     ABDADA_E_FULL = -5, /* no ticket is free: take answers first; too many jobs; too many servers
                            for this process's limits */
     ABDADA_E_UNAVAILABLE = -6, /* no shard is up, or its answer did not come in time */
-    ABDADA_E_ROLE = -7, /* the handle was opened with another role */
+    ABDADA_E_ROLE = -7, /* the handle was opened with another role, or without a share_depth */
     ABDADA_E_IN_USE = -8, /* a call on this handle is under way */
     ABDADA_E_ADDRESS = -9, /* `servers` is not understood */
     ABDADA_E_KEYS = -10, /* the keys cannot be read, or none suits */
@@ -89,6 +91,8 @@ const char *abdada_error_text(int error);
 const char *abdada_version(void);
 /* 64 well-mixed bits of a text, to make a namespace: "connect4 6x5, exact, 1". */
 uint64_t abdada_hash(const char *text);
+/* 64 well-mixed bits of any 64 (a bitboard), to make a key. Different bits stay different. */
+uint64_t abdada_mix(uint64_t bits);
 
 /* ---- open and close ---- */
 
@@ -100,7 +104,10 @@ enum abdada_role {
 enum abdada_open_flag {
     /* Keys are used as they are. Without it a key is XORed with a mix of the namespace
      * (PROTOCOL.md section 2), so that programs of different namespaces never meet. */
-    ABDADA_RAW_KEYS = 1
+    ABDADA_RAW_KEYS = 1,
+    /* Several threads use the handle: a call waits until the other threads' calls have ended. Give
+     * each thread a slot of its own to ask with (abdada_ask_many). A handle for each is faster. */
+    ABDADA_TURNS = 2
 };
 
 /* Zeroed, then struct_size = sizeof (struct abdada_options) and what differs from the defaults. */
@@ -132,6 +139,11 @@ struct abdada_options {
      * `out` is NULL or the options cannot be read. */
     char *why;
     size_t why_size;
+    /* The feed (abdada_share). Shallower results are never sent: 1 .. 63; 0: no feed. */
+    uint32_t share_depth;
+    /* Results a second from others above which less is sent; 0: 1,000,000. Choose the rate at which
+     * taking them costs a twentieth of your time. */
+    uint32_t share_rate;
 };
 
 /* Begins to connect and returns at once, whether a server is there or not. Copies all that it is
@@ -144,6 +156,12 @@ int abdada_open(struct abdada **out, const struct abdada_options *options);
  * free for others, its jobs stop. Later calls with it return ABDADA_E_HANDLE (until 64 other
  * handles were closed, or for ever: do not rely on it). */
 int abdada_close(struct abdada *t);
+
+/* Begins a new search in that namespace, the same or another one: leaves all nodes, ends all
+ * tickets, and empties the feed both ways. Sessions and jobs stay. Never waits. What other threads
+ * share meanwhile goes to either namespace. With ABDADA_RAW_KEYS results of the old namespace may
+ * still come for a moment. */
+int abdada_new_search(struct abdada *t, uint64_t namespace_id);
 
 /* How many shards there are, and how many are up now. */
 int abdada_shards(struct abdada *t);
@@ -170,13 +188,18 @@ enum abdada_ask_flag {
     ABDADA_STRICT = 2 /* a result of the very depth alone may answer; else of that or deeper */
 };
 
+/* Nodes are told apart by key and depth. To be alone at a key whatever the depth (the depths of
+ * searches with reductions differ), ask with this depth and ABDADA_EXCLUSIVE, which no result of
+ * less depth answers, store with the true depth, and release with this one. */
+enum { ABDADA_ANY_DEPTH = 250 };
+
 struct abdada_answer {
     int16_t score; /* CUT */
     int16_t alpha, beta; /* OPEN: the window narrowed by what is known; ALONE: as asked (below) */
     uint16_t move; /* the best known, 0 none; of a result of any depth */
     uint16_t nproc; /* searchers in the node; with you if it is OPEN */
     uint8_t verdict; /* enum abdada_verdict */
-    uint8_t reserved;
+    uint8_t bound; /* CUT: enum abdada_bound of the score, which is of the depth asked, or deeper */
 };
 
 /* A result, for abdada_peek. */
@@ -253,6 +276,37 @@ int abdada_peek_many(struct abdada *t, const struct abdada_peek_op *op, size_t c
                      struct abdada_peeked *peeked);
 /* Sends queued stores and releases now. */
 int abdada_flush(struct abdada *t);
+
+/* ---- the feed: results of others, unasked ---- */
+
+/* An ask waits for its answer, which pays only for nodes that take some milliseconds. Share the
+ * results of shorter nodes instead, and take what others share into a table of your own.
+ *
+ * When results leave: in one message every 2 ms while others with a feed are in the namespace; else
+ * a few every 10 ms, to find them. They leave by calls on the handle: what another thread shares
+ * while a call sleeps leaves with the next one. Which leave: those of a least depth, which begins
+ * at options.share_depth and adjusts itself in eighths of a ply. It rises while more than
+ * options.share_rate results a second come from others or the shards are busy, and falls again.
+ *
+ * Memory: 1,024 results that wait to be sent and 4,096 that wait to be taken; abdada_open
+ * allocates it. Losses: what has no room is dropped and counted ("share_lost" of abdada_stats).
+ * Shards and networks may lose results, too: the feed keeps nothing and confirms nothing. Where
+ * several handles fill one table of yours, give one of them a feed. */
+
+/* Shares a result. Any thread may call it at any time, but not during abdada_close. It never waits,
+ * takes no lock, and costs some nanoseconds where the result is not wanted: too shallow, or nobody
+ * is there, which is ABDADA_OK as well. FULL: dropped. ROLE: the handle has no feed. */
+int abdada_share(struct abdada *t, uint64_t key, unsigned depth, int score, unsigned bound,
+                 unsigned move);
+/* The same for `count` results, which are all checked first; slots are not read. FULL: those that
+ * had no room were dropped. */
+int abdada_share_many(struct abdada *t, const struct abdada_store_op *op, size_t count);
+/* Moves up to `capacity` results of others into `out` and returns how many; if that is `capacity`,
+ * more may be there. Waits for its turn alone (ABDADA_TURNS; without it ABDADA_E_IN_USE says that
+ * another thread is in the handle; any one may call). Call it every few hundred microseconds: like
+ * any call on the handle it sends what is due. A result has slot 0, a bound without ABDADA_BESIDE,
+ * and all in the ranges above. Check that its move is legal: anybody may send anything. */
+int abdada_take_shared(struct abdada *t, struct abdada_store_op *out, size_t capacity);
 
 /* ---- split: send now, search on, take the answer later ---- */
 

@@ -8,10 +8,11 @@
 #define WORKER_LIB_LIB_H
 
 #include "common/tt/tt.h"
-#include "proto/transport/lane.h"
+#include "proto/client/feed.h"
+#include "proto/lane/lane.h"
+#include "worker/lane/lanes.h"
 #include "worker/lib/abdada.h"
 #include "worker/lib/lib_nodes.h"
-#include "worker/transport/transport.h"
 
 enum {
     LIB_TICKETS_MAX = 128, /* the caller's; fewer than a connection queues */
@@ -22,6 +23,8 @@ enum {
     LIB_JOBS_MAX = 16,
     LIB_REFUSAL_MAX = 256,
     LIB_NAME_MAX = 64,
+    LIB_RECEIVED_MAX = 4096, /* results of others that nobody has taken */
+    LIB_FEED_REST_US = 1000, /* between two reads of a handle that waits for no answer */
 };
 
 /* An ask that was sent. */
@@ -33,7 +36,7 @@ struct lib_asked {
     bool is_awaited; /* in the call that sent it: nothing was left since */
 };
 
-/* Of a node in flight, asked by the library itself. */
+/* A renewal of a node in flight, for which the library itself asks. */
 struct lib_renewal {
     uint32_t ticket;
     uint16_t slot;
@@ -41,16 +44,30 @@ struct lib_renewal {
     uint64_t key;
 };
 
+/* The feed of a handle, which keeps it for ever: other threads may be in abdada_share. */
+struct lib_feed {
+    /* of any thread; like the feed's own, apart from what each feed_put writes */
+    _Atomic uint64_t mix;
+    atomic_bool is_wanted; /* others are there, or it is time to find out */
+    struct feed feed;
+    _Atomic uint64_t lost;
+    /* of who has the handle */
+    struct feed_limits limits;
+    uint64_t table_id, peers_until_us;
+    struct tt_store received[LIB_RECEIVED_MAX]; /* a ring */
+    unsigned first, count;
+};
+
 struct lib_jobs; /* lib_jobs.c */
 
 struct lib {
     /* fixed after open */
-    struct transport *transport;
-    struct client_lane lane;
+    struct lanes *lanes;
+    struct lane lane;
     struct options_servers servers;
     struct redis_address redis;
-    uint64_t mix; /* XORed into each key */
     unsigned tickets_max;
+    uint32_t flags;
     enum abdada_role role;
     uint32_t answer_us;
     unsigned shards;
@@ -58,7 +75,9 @@ struct lib {
     void (*node_done)(void *self, const struct abdada_store_op *result);
     void *self;
     void (*take)(struct lib *l, const struct client_event *event); /* lib_handle.c */
+    struct lib_feed *feed; /* NULL: there is none. The handle's */
     /* state */
+    uint64_t namespace_id, mix; /* XORed into each key */
     struct lib_nodes nodes;
     struct lib_asked *ticket; /* at (id & ticket_mask); id 0: free */
     unsigned ticket_mask, tickets;
@@ -83,12 +102,24 @@ struct lib {
 struct abdada *lib_handle_new(void);
 /* It is one of this process, about `l`. */
 void lib_handle_open(struct abdada *t, struct lib *l);
+/* Room for its feed. NULL: no memory. */
+struct lib_feed *lib_handle_feed(struct abdada *t);
+/* The feed of an open handle; from any thread, without taking the handle. HANDLE, ROLE. */
+int lib_feed_of(struct abdada *t, struct lib_feed **out);
 /* Ends that, and gives what it was about; the errors of lib_enter. */
 int lib_handle_close(struct abdada *t, struct lib **out);
 /* It is not open, and will be another's. */
 void lib_handle_retire(struct abdada *t);
-/* Takes the handle for this call, and serves what is due: ABDADA_OK, or why not. */
-int lib_enter(struct abdada *t, struct lib **out);
+/* Takes the handle for this call, whose arguments are right, and serves what is due: ABDADA_OK, or
+ * why not. */
+int lib_enter(struct abdada *t, bool is_right, struct lib **out);
+/* Begins a call of the interface: declares `l`, or returns why not. */
+#define LIB_ENTER_OR_RETURN(t, is_right, l)          \
+    struct lib *l;                                   \
+    const int entered_ = lib_enter(t, is_right, &l); \
+    if (entered_ != ABDADA_OK) {                     \
+        return entered_;                             \
+    }
 /* The error for arguments that are wrong: a missing handle is the worse fault. */
 int lib_wrong(const struct abdada *t);
 /* Gives it back; returns `result`. */
@@ -138,7 +169,23 @@ void lib_leave_node_at(struct lib *l, unsigned where, uint64_t key, uint8_t dept
 
 bool lib_table_open(struct lib *l);
 void lib_table_close(struct lib *l);
+/* Ends all tickets and leaves all nodes. */
+void lib_table_clear(struct lib *l);
 void lib_table_on_node_done(struct lib *l, const struct proto_node_done *done);
+
+/* ---- lib_feed.c ---- */
+
+/* All accept an l->feed that is NULL, but lib_feed_take. */
+void lib_feed_open(struct lib *l, uint32_t depth, uint32_t rate);
+/* A new search, of l->mix. */
+void lib_feed_begin(struct lib *l);
+/* Any thread may call it, without the handle. False: there was no room. */
+bool lib_feed_put(struct lib_feed *f, const struct abdada_store_op *result);
+int lib_feed_take(struct lib *l, struct abdada_store_op *out, size_t capacity);
+/* Sends what is due; when it wants to be called. */
+void lib_feed_serve(struct lib *l, uint64_t now_us);
+uint64_t lib_feed_due(const struct lib *l);
+void lib_feed_on_shared(struct lib *l, const struct proto_share *share);
 
 /* ---- lib_figures.c ---- */
 

@@ -10,9 +10,12 @@
 enum { RETIRED_MIN = 64 /* closed handles that no open reuses */ };
 
 struct abdada {
-    atomic_bool is_busy;
+    pthread_mutex_t turn; /* of the call that is under way; errors where its own thread has it */
     atomic_uint process; /* forks.count when it was opened */
-    struct lib *lib; /* NULL: closed. Of who has is_busy */
+    atomic_bool waits; /* ABDADA_TURNS */
+    struct lib *_Atomic lib; /* NULL: closed. Used by who has `turn` */
+    atomic_bool has_feed;
+    struct lib_feed *feed; /* NULL: it never had one */
     struct abdada *next; /* retired */
 };
 
@@ -71,12 +74,30 @@ struct abdada *lib_handle_new(void)
 {
     pthread_once(&forks.once, watch_forks);
     struct abdada *t = forks.is_watched ? take_retired() : NULL;
-    return t != NULL || !forks.is_watched ? t : calloc(1, sizeof *t);
+    if (t != NULL || !forks.is_watched) {
+        return t;
+    }
+    t = calloc(1, sizeof *t);
+    pthread_mutexattr_t attributes;
+    if (t != NULL && pthread_mutexattr_init(&attributes) == 0) {
+        pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+        pthread_mutex_init(&t->turn, &attributes);
+        pthread_mutexattr_destroy(&attributes);
+    }
+    return t;
+}
+
+struct lib_feed *lib_handle_feed(struct abdada *t)
+{
+    t->feed = t->feed != NULL ? t->feed : calloc(1, sizeof *t->feed);
+    return t->feed;
 }
 
 void lib_handle_open(struct abdada *t, struct lib *l)
 {
-    t->lib = l;
+    atomic_store(&t->lib, l);
+    atomic_store(&t->waits, (l->flags & ABDADA_TURNS) != 0);
+    atomic_store(&t->has_feed, l->feed != NULL);
     atomic_store(&t->process, atomic_load(&forks.count));
 }
 
@@ -93,29 +114,35 @@ void lib_handle_retire(struct abdada *t)
     pthread_mutex_unlock(&retired.lock);
 }
 
+static bool is_ours(const struct abdada *t)
+{
+    return t != NULL && atomic_load(&t->process) == atomic_load(&forks.count);
+}
+
 static int take(struct abdada *t, struct lib **out)
 {
-    if (t == NULL || atomic_load(&t->process) != atomic_load(&forks.count)) {
+    if (!is_ours(t)) {
         return ABDADA_E_HANDLE;
     }
-    if (atomic_exchange_explicit(&t->is_busy, true, memory_order_acquire)) {
+    if ((atomic_load(&t->waits) ? pthread_mutex_lock(&t->turn) : pthread_mutex_trylock(&t->turn)) !=
+        0) {
         return ABDADA_E_IN_USE;
     }
-    if (t->lib == NULL) {
-        atomic_store_explicit(&t->is_busy, false, memory_order_release);
+    *out = atomic_load(&t->lib);
+    if (*out == NULL) {
+        pthread_mutex_unlock(&t->turn);
         return ABDADA_E_HANDLE;
     }
-    *out = t->lib;
     return ABDADA_OK;
 }
 
-int lib_enter(struct abdada *t, struct lib **out)
+int lib_feed_of(struct abdada *t, struct lib_feed **out)
 {
-    int result = take(t, out);
-    if (result == ABDADA_OK) {
-        lib_serve_when_due(*out);
+    if (!is_ours(t) || atomic_load_explicit(&t->lib, memory_order_relaxed) == NULL) {
+        return ABDADA_E_HANDLE;
     }
-    return result;
+    *out = atomic_load_explicit(&t->has_feed, memory_order_relaxed) ? t->feed : NULL;
+    return *out != NULL ? ABDADA_OK : ABDADA_E_ROLE;
 }
 
 int lib_wrong(const struct abdada *t)
@@ -123,10 +150,19 @@ int lib_wrong(const struct abdada *t)
     return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
 }
 
+int lib_enter(struct abdada *t, bool is_right, struct lib **out)
+{
+    int result = is_right ? take(t, out) : lib_wrong(t);
+    if (result == ABDADA_OK) {
+        lib_serve_when_due(*out);
+    }
+    return result;
+}
+
 int lib_leave(struct abdada *t, int result)
 {
-    lib_update_fd(t->lib);
-    atomic_store_explicit(&t->is_busy, false, memory_order_release);
+    lib_update_fd(atomic_load(&t->lib));
+    pthread_mutex_unlock(&t->turn);
     return result;
 }
 
@@ -134,8 +170,8 @@ int lib_handle_close(struct abdada *t, struct lib **out)
 {
     int result = take(t, out);
     if (result == ABDADA_OK) {
-        t->lib = NULL;
-        atomic_store_explicit(&t->is_busy, false, memory_order_release);
+        atomic_store(&t->lib, NULL);
+        pthread_mutex_unlock(&t->turn);
     }
     return result;
 }

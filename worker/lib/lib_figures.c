@@ -17,15 +17,8 @@ static void put(struct abdada_figure *out, size_t capacity, int *count, const ch
 
 int abdada_stats(struct abdada *t, struct abdada_figure *out, size_t capacity)
 {
-    struct lib *l;
     int count = 0;
-    if (out == NULL && capacity > 0) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, out != NULL || capacity == 0, l);
     const struct client_counters *c = client_counters(l->lane.client);
 #define PUT(name, value) put(out, capacity, &count, name, value)
     PUT("asks", c->asks);
@@ -41,6 +34,12 @@ int abdada_stats(struct abdada *t, struct abdada_figure *out, size_t capacity)
     PUT("dropped", c->dropped);
     PUT("leaks", c->leaks);
     PUT("exhausted", c->exhausted);
+    PUT("shared", c->shared);
+    PUT("shared_taken", c->shared_taken);
+    if (l->feed != NULL) {
+        PUT("share_lost", atomic_load(&l->feed->lost));
+        PUT("share_depth", atomic_load(&l->feed->feed.least) / FEED_STEPS);
+    }
     PUT("shards_up", client_shards_up(l->lane.client));
     PUT("tickets", l->tickets);
     PUT("in_flight", l->nodes.count);
@@ -64,15 +63,8 @@ void lib_figures_on_stats(struct lib *l, unsigned shard, const struct proto_stat
 
 int abdada_shard_stats(struct abdada *t, int shard, struct abdada_figure *out, size_t capacity)
 {
-    struct lib *l;
     struct abdada_figure none;
-    if (out == NULL && capacity > 0) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, out != NULL || capacity == 0, l);
     if (shard < 0 || (unsigned)shard >= l->shards) {
         return lib_leave(t, ABDADA_E_UNKNOWN);
     }

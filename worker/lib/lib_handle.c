@@ -21,40 +21,31 @@ enum {
 
 const char *abdada_error_text(int error)
 {
-    switch (error) {
-    case ABDADA_OK:
-        return "no error";
-    case ABDADA_WAITING:
-        return "not there yet";
-    case ABDADA_E_NOMEM:
-        return "out of memory";
-    case ABDADA_E_HANDLE:
-        return "not an open handle of this process";
-    case ABDADA_E_ARGUMENT:
-        return "an argument is NULL or outside its range";
-    case ABDADA_E_TICKET:
-        return "no such ticket, or it has ended";
-    case ABDADA_E_FULL:
-        return "no room: too many tickets, jobs or servers";
-    case ABDADA_E_UNAVAILABLE:
-        return "no shard is up, or none answered in time";
-    case ABDADA_E_ROLE:
-        return "the handle was opened with another role";
-    case ABDADA_E_IN_USE:
-        return "another call on this handle is under way";
-    case ABDADA_E_ADDRESS:
-        return "the address of the servers is not understood";
-    case ABDADA_E_KEYS:
-        return "the keys cannot be used";
-    case ABDADA_E_SYSTEM:
-        return "the system refused a socket or descriptor";
-    case ABDADA_E_UNSUPPORTED:
-        return "not in this build";
-    case ABDADA_E_UNKNOWN:
-        return "no such job or shard";
-    default:
-        return "unknown error";
+    static const struct {
+        int error;
+        const char *text;
+    } all[] = {
+        {ABDADA_OK, "no error"},
+        {ABDADA_WAITING, "not there yet"},
+        {ABDADA_E_NOMEM, "out of memory"},
+        {ABDADA_E_HANDLE, "not an open handle of this process"},
+        {ABDADA_E_ARGUMENT, "an argument is NULL or outside its range"},
+        {ABDADA_E_TICKET, "no such ticket, or it has ended"},
+        {ABDADA_E_FULL, "no room: too many tickets, jobs or servers"},
+        {ABDADA_E_UNAVAILABLE, "no shard is up, or none answered in time"},
+        {ABDADA_E_ROLE, "the handle was opened with another role, or without a share_depth"},
+        {ABDADA_E_IN_USE, "another call on this handle is under way"},
+        {ABDADA_E_ADDRESS, "the address of the servers is not understood"},
+        {ABDADA_E_KEYS, "the keys cannot be used"},
+        {ABDADA_E_SYSTEM, "the system refused a socket or descriptor"},
+        {ABDADA_E_UNSUPPORTED, "not in this build"},
+        {ABDADA_E_UNKNOWN, "no such job or shard"},
+    };
+    const char *text = "unknown error";
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        text = all[i].error == error ? all[i].text : text;
     }
+    return text;
 }
 
 const char *abdada_version(void)
@@ -65,6 +56,11 @@ const char *abdada_version(void)
 uint64_t abdada_hash(const char *text)
 {
     return text == NULL ? 0 : rng_hash_text(text);
+}
+
+uint64_t abdada_mix(uint64_t bits)
+{
+    return rng_mix(bits);
 }
 
 static int error_of(enum err err)
@@ -89,35 +85,37 @@ static int error_of(enum err err)
 enum { OPTIONS_SIZE_0 = offsetof(struct abdada_options, why_size) + sizeof(size_t) };
 
 /* Which of them is outside its range, in `why`; ABDADA_OK: none. */
-static int check_options(const struct abdada_options *o, char why[TRANSPORT_WHY_MAX])
+static int check_options(const struct abdada_options *o, char why[LANES_WHY_MAX])
 {
     if (o->why == NULL && o->why_size > 0) {
         return ABDADA_E_ARGUMENT;
     }
     if (o->servers == NULL) {
-        snprintf(why, TRANSPORT_WHY_MAX, "servers: NULL");
+        snprintf(why, LANES_WHY_MAX, "servers: NULL");
     } else if (o->role > ABDADA_FRONT_END) {
-        snprintf(why, TRANSPORT_WHY_MAX, "role: ABDADA_TABLE or ABDADA_FRONT_END");
-    } else if ((o->flags & ~(uint32_t)ABDADA_RAW_KEYS) != 0) {
-        snprintf(why, TRANSPORT_WHY_MAX, "flags: 0 or ABDADA_RAW_KEYS");
+        snprintf(why, LANES_WHY_MAX, "role: ABDADA_TABLE or ABDADA_FRONT_END");
+    } else if ((o->flags & ~(uint32_t)(ABDADA_RAW_KEYS | ABDADA_TURNS)) != 0) {
+        snprintf(why, LANES_WHY_MAX, "flags: ABDADA_RAW_KEYS, ABDADA_TURNS, or none");
+    } else if (o->share_depth > PROTO_RESULT_DEPTH_MAX) {
+        snprintf(why, LANES_WHY_MAX, "share_depth: 0 to %d", PROTO_RESULT_DEPTH_MAX);
     } else if (o->tickets > LIB_TICKETS_MAX) {
-        snprintf(why, TRANSPORT_WHY_MAX, "tickets: 0 to %d", LIB_TICKETS_MAX);
+        snprintf(why, LANES_WHY_MAX, "tickets: 0 to %d", LIB_TICKETS_MAX);
     } else if (o->answer_ms != 0 &&
                (o->answer_ms < ANSWER_MIN_MS || o->answer_ms > ANSWER_MAX_MS)) {
-        snprintf(why, TRANSPORT_WHY_MAX, "answer_ms: 0, or %d to %d", ANSWER_MIN_MS, ANSWER_MAX_MS);
+        snprintf(why, LANES_WHY_MAX, "answer_ms: 0, or %d to %d", ANSWER_MIN_MS, ANSWER_MAX_MS);
     } else {
         return ABDADA_OK;
     }
     return ABDADA_E_ARGUMENT;
 }
 
-static int read_servers(struct lib *l, const char *text, struct transport_address *out,
-                        char why[TRANSPORT_WHY_MAX])
+static int read_servers(struct lib *l, const char *text, struct lanes_address *out,
+                        char why[LANES_WHY_MAX])
 {
     if (strstr(text, "://") != NULL) {
         char redis_why[REDIS_WHY_MAX];
         if (strncasecmp(text, "redis", 5) != 0) {
-            snprintf(why, TRANSPORT_WHY_MAX,
+            snprintf(why, LANES_WHY_MAX,
                      "servers: wanted HOST:PORT,HOST:PORT,... or a Redis: redis://, rediss://, "
                      "redis+cluster:// or rediss+cluster://HOST:PORT");
             return ABDADA_E_ADDRESS;
@@ -125,7 +123,7 @@ static int read_servers(struct lib *l, const char *text, struct transport_addres
         enum err err = redis_address_parse(&l->redis, text, redis_why);
         err = err == ERR_OK ? redis_address_environment(&l->redis, redis_why) : err;
         if (err != ERR_OK) {
-            snprintf(why, TRANSPORT_WHY_MAX, "%s", redis_why);
+            snprintf(why, LANES_WHY_MAX, "%s", redis_why);
             return ABDADA_E_ADDRESS;
         }
         out->redis = &l->redis;
@@ -133,8 +131,7 @@ static int read_servers(struct lib *l, const char *text, struct transport_addres
     }
     enum err err = options_servers(text, &l->servers);
     if (err != ERR_OK) {
-        snprintf(why, TRANSPORT_WHY_MAX, "servers: %s: wanted HOST:PORT,HOST:PORT,...",
-                 err_text(err));
+        snprintf(why, LANES_WHY_MAX, "servers: %s: wanted HOST:PORT,HOST:PORT,...", err_text(err));
         return err == ERR_FULL ? ABDADA_E_FULL : ABDADA_E_ADDRESS;
     }
     out->server = l->servers.server;
@@ -144,7 +141,7 @@ static int read_servers(struct lib *l, const char *text, struct transport_addres
 
 /* For the table alone a worker's key is as good as a front-end's. */
 static int read_keys(const char *dir, enum abdada_role role, struct keys_client *keys,
-                     char why[TRANSPORT_WHY_MAX])
+                     char why[LANES_WHY_MAX])
 {
     enum err err = ERR_ABSENT;
     if (role == ABDADA_TABLE) {
@@ -156,10 +153,12 @@ static int read_keys(const char *dir, enum abdada_role role, struct keys_client 
     return err == ERR_OK || err == ERR_NOMEM ? error_of(err) : ABDADA_E_KEYS;
 }
 
-static void take_event(struct lib *l, const struct client_event *e)
+static void on_event(struct lib *l, const struct client_event *e)
 {
     if (e->kind == CLIENT_NODE_DONE) {
         lib_table_on_node_done(l, e->node_done);
+    } else if (e->kind == CLIENT_SHARED) {
+        lib_feed_on_shared(l, e->shared);
     } else if (e->kind == CLIENT_JOB_REPORT) {
         lib_jobs_on_report(l, e->job_report, e->shard);
     } else if (e->kind == CLIENT_JOB_REFUSED) {
@@ -171,12 +170,26 @@ static void take_event(struct lib *l, const struct client_event *e)
     }
 }
 
-static enum err open_client(struct lib *l, const struct abdada_options *o)
+static enum proto_role role_of(const struct lib *l)
 {
-    struct client_options options = {
-        .shards = l->shards,
-        .role = o->role == ABDADA_FRONT_END ? PROTO_FRONT : PROTO_CLIENT,
-        .hello_flags = o->node_done != NULL ? PROTO_WANTS_NODE_DONE : 0,
+    return l->role == ABDADA_FRONT_END ? PROTO_FRONT : PROTO_CLIENT;
+}
+
+static void use_namespace(struct lib *l, uint64_t namespace_id)
+{
+    l->namespace_id = namespace_id;
+    l->mix = l->flags & ABDADA_RAW_KEYS ? 0 : rng_mix(namespace_id);
+    lib_feed_begin(l);
+}
+
+static enum err open_lane(struct lib *l, const struct lanes_address *address,
+                          const struct abdada_options *o, char why[LANES_WHY_MAX])
+{
+    const struct client_options options = {
+        .role = role_of(l),
+        .hello_flags = (uint8_t)((o->node_done != NULL ? PROTO_WANTS_NODE_DONE : 0) |
+                                 (l->feed != NULL ? PROTO_WANTS_RESULTS : 0)),
+        .table_id = l->feed != NULL ? l->feed->table_id : 0,
         .namespace_id = o->namespace_id,
         .instance = clock_unique(),
         .name = o->name != NULL ? o->name : "libabdada",
@@ -189,31 +202,34 @@ static enum err open_client(struct lib *l, const struct abdada_options *o)
         .queue = LIB_LIST_MAX,
         .jobs = LIB_JOBS_MAX,
     };
-    return lane_open(&l->lane, &options);
+    return lanes_open_one(&l->lanes, &l->lane, address, o->log_name != NULL ? l->log_name : NULL,
+                          &options, why);
 }
 
 static void lib_free(struct lib *l)
 {
     lane_close(&l->lane);
     lib_close_fd(l);
-    transport_close(&l->transport);
+    lanes_close(&l->lanes);
     lib_table_close(l);
     lib_jobs_close(l);
     redis_address_wipe(&l->redis);
     free(l);
 }
 
-static int lib_open(struct lib *l, const struct abdada_options *o, char why[TRANSPORT_WHY_MAX])
+static int lib_open(struct lib *l, const struct abdada_options *o, char why[LANES_WHY_MAX])
 {
-    struct transport_address address = {.is_guest = true};
+    struct lanes_address address = {.is_guest = true};
     struct keys_client keys;
     l->role = (enum abdada_role)o->role;
-    l->mix = o->flags & ABDADA_RAW_KEYS ? 0 : rng_mix(o->namespace_id);
+    l->flags = o->flags;
+    lib_feed_open(l, o->share_depth, o->share_rate);
+    use_namespace(l, o->namespace_id);
     l->tickets_max = o->tickets != 0 ? o->tickets : TICKETS;
     l->answer_us = o->answer_ms != 0 ? o->answer_ms * 1000 : RTO_MAX_US;
     l->node_done = o->node_done;
     l->self = o->self;
-    l->take = take_event;
+    l->take = on_event;
     snprintf(l->log_name, sizeof l->log_name, "%s", o->log_name != NULL ? o->log_name : "");
     int result = check_options(o, why);
     if (result == ABDADA_OK) {
@@ -229,20 +245,14 @@ static int lib_open(struct lib *l, const struct abdada_options *o, char why[TRAN
         }
         address.keys = &keys;
     }
-    if (!lib_table_open(l) || (l->role == ABDADA_FRONT_END && !lib_jobs_open(l))) {
+    if (!lib_table_open(l) || (l->role == ABDADA_FRONT_END && !lib_jobs_open(l)) ||
+        (o->share_depth > 0 && l->feed == NULL)) {
         result = ABDADA_E_NOMEM;
     }
-    enum err err = ERR_OK;
     if (result == ABDADA_OK) {
-        err = transport_open(&l->transport, &address, 1, o->log_name != NULL ? l->log_name : NULL,
-                             why);
-        result = err == ERR_IO ? ABDADA_E_UNSUPPORTED : error_of(err);
-    }
-    if (result == ABDADA_OK) {
-        l->shards = transport_shards(l->transport);
-        err = transport_lane(l->transport, address.keys, &l->lane.shell);
-        err = err == ERR_OK ? open_client(l, o) : err;
-        result = error_of(err);
+        enum err err = open_lane(l, &address, o, why);
+        result = err == ERR_ABSENT ? ABDADA_E_UNSUPPORTED : error_of(err);
+        l->shards = err == ERR_OK ? lanes_shards(l->lanes) : 0;
     }
     keys_wipe(&keys, sizeof keys);
     return result;
@@ -251,7 +261,7 @@ static int lib_open(struct lib *l, const struct abdada_options *o, char why[TRAN
 int abdada_open(struct abdada **out, const struct abdada_options *options)
 {
     struct abdada_options o;
-    char why[TRANSPORT_WHY_MAX] = "";
+    char why[LANES_WHY_MAX] = "";
     if (out != NULL) {
         *out = NULL;
     }
@@ -265,6 +275,9 @@ int abdada_open(struct abdada **out, const struct abdada_options *options)
         l->armed_us = UINT64_MAX;
     }
     struct abdada *t = l != NULL ? lib_handle_new() : NULL;
+    if (t != NULL && o.share_depth > 0) {
+        l->feed = lib_handle_feed(t);
+    }
     int result = t != NULL ? lib_open(l, &o, why) : ABDADA_E_NOMEM;
     if (result == ABDADA_OK) {
         lib_handle_open(t, l);
@@ -295,22 +308,30 @@ int abdada_close(struct abdada *t)
     return result;
 }
 
+int abdada_new_search(struct abdada *t, uint64_t namespace_id)
+{
+    LIB_ENTER_OR_RETURN(t, true, l);
+    lib_table_clear(l);
+    client_flush(l->lane.client, lib_now(l)); /* the stores among it are of the old namespace */
+    if (namespace_id != l->namespace_id) {
+        client_hello(l->lane.client, role_of(l), namespace_id, lib_now(l));
+    }
+    use_namespace(l, namespace_id);
+    return lib_leave(t, ABDADA_OK);
+}
+
 /* ---- connections ---- */
 
 int abdada_shards(struct abdada *t)
 {
     struct lib *l;
-    int result = lib_enter(t, &l);
+    int result = lib_enter(t, true, &l);
     return result == ABDADA_OK ? lib_leave(t, (int)l->shards) : result;
 }
 
 int abdada_connected(struct abdada *t)
 {
-    struct lib *l;
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, true, l);
     lib_serve(l);
     return lib_leave(t, (int)client_shards_up(l->lane.client));
 }
@@ -318,14 +339,7 @@ int abdada_connected(struct abdada *t)
 int abdada_wait_connected(struct abdada *t, int timeout_ms)
 {
     enum { OTHERS_US = 100000 }; /* for the others once one is up */
-    struct lib *l;
-    if (timeout_ms < 0) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, timeout_ms >= 0, l);
     uint64_t until = lib_now(l) + (uint64_t)timeout_ms * 1000;
     bool any = false;
     lib_serve(l);
@@ -343,33 +357,19 @@ int abdada_wait_connected(struct abdada *t, int timeout_ms)
 
 int abdada_shard_name(struct abdada *t, int shard, char *out, size_t size)
 {
-    struct lib *l;
-    char name[TRANSPORT_NAME_MAX];
-    if (out == NULL || size == 0) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    char name[LANES_NAME_MAX];
+    LIB_ENTER_OR_RETURN(t, out != NULL && size > 0, l);
     if (shard < 0 || (unsigned)shard >= l->shards) {
         return lib_leave(t, ABDADA_E_UNKNOWN);
     }
-    transport_shard_name(l->transport, (unsigned)shard, name);
+    lanes_shard_name(l->lanes, (unsigned)shard, name);
     snprintf(out, size, "%s", name);
     return lib_leave(t, ABDADA_OK);
 }
 
 int abdada_refusal(struct abdada *t, char *out, size_t size)
 {
-    struct lib *l;
-    if (out == NULL || size == 0) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, out != NULL && size > 0, l);
     snprintf(out, size, "%s", l->refusal);
     return lib_leave(t, ABDADA_OK);
 }
@@ -378,37 +378,23 @@ int abdada_refusal(struct abdada *t, char *out, size_t size)
 
 int abdada_fd(struct abdada *t)
 {
-    struct lib *l;
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, true, l);
     bool is_open = l->epoll >= 0 || lib_open_fd(l);
     return lib_leave(t, is_open ? l->epoll : ABDADA_E_SYSTEM);
 }
 
 int abdada_serve(struct abdada *t)
 {
-    struct lib *l;
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
-    if (l->epoll >= 0) {
-        if (lib_take_fd(l)) {
-            lib_serve(l);
-        }
+    LIB_ENTER_OR_RETURN(t, true, l);
+    if (l->epoll >= 0 && lib_take_fd(l)) {
+        lib_serve(l);
     }
     return lib_leave(t, ABDADA_OK);
 }
 
 int abdada_deadline_ms(struct abdada *t)
 {
-    struct lib *l;
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, true, l);
     uint64_t due = lib_due(l), now = lib_now(l);
     uint64_t left_ms = due <= now ? 0 : (due - now) / 1000 + ((due - now) % 1000 != 0);
     return lib_leave(t, left_ms < INT_MAX ? (int)left_ms : INT_MAX);

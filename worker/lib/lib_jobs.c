@@ -64,7 +64,7 @@ static struct posted *find_posted(struct lib_jobs *jobs, uint64_t id)
 
 /* ---- events ---- */
 
-/* Of what nobody has taken the oldest; NULL: nothing. */
+/* The oldest event that nobody has taken; NULL: none. */
 static struct known *first_untaken(struct lib_jobs *jobs)
 {
     struct known *first = NULL;
@@ -172,9 +172,9 @@ void lib_jobs_on_refused(struct lib *l, uint64_t job, struct proto_text why, uns
 
 /* ---- calls ---- */
 
-static int enter_front(struct abdada *t, struct lib **out)
+static int enter_front(struct abdada *t, bool is_right, struct lib **out)
 {
-    int result = lib_enter(t, out);
+    int result = lib_enter(t, is_right, out);
     if (result == ABDADA_OK && (*out)->role != ABDADA_FRONT_END) {
         return lib_leave(t, ABDADA_E_ROLE);
     }
@@ -218,23 +218,11 @@ static struct proto_job_post wire_of(const struct abdada_job *job, uint64_t id)
     };
 }
 
-/* A place that no open job has; that of the job stopped longest ago. */
-static struct posted *free_place(struct lib_jobs *jobs)
-{
-    while (jobs->posted[jobs->next % (2 * LIB_JOBS_MAX)].is_open) {
-        jobs->next++;
-    }
-    return &jobs->posted[jobs->next++ % (2 * LIB_JOBS_MAX)];
-}
-
 int abdada_job_post(struct abdada *t, const struct abdada_job *job, uint64_t *id)
 {
     struct lib *l;
     struct abdada_job copy;
-    if (job == NULL || id == NULL || !copy_job(&copy, job)) {
-        return lib_wrong(t);
-    }
-    int result = enter_front(t, &l);
+    int result = enter_front(t, job != NULL && id != NULL && copy_job(&copy, job), &l);
     if (result != ABDADA_OK) {
         return result;
     }
@@ -247,8 +235,12 @@ int abdada_job_post(struct abdada *t, const struct abdada_job *job, uint64_t *id
     if (err != ERR_OK) {
         return lib_leave(t, err == ERR_FULL ? ABDADA_E_FULL : ABDADA_E_ARGUMENT);
     }
-    *free_place(l->jobs) = (struct posted){wire.job, true};
-    l->jobs->open++;
+    struct lib_jobs *jobs = l->jobs;
+    while (jobs->posted[jobs->next % (2 * LIB_JOBS_MAX)].is_open) {
+        jobs->next++; /* to the place of the job stopped longest ago */
+    }
+    jobs->posted[jobs->next++ % (2 * LIB_JOBS_MAX)] = (struct posted){wire.job, true};
+    jobs->open++;
     *id = wire.job;
     return lib_leave(t, ABDADA_OK);
 }
@@ -256,10 +248,7 @@ int abdada_job_post(struct abdada *t, const struct abdada_job *job, uint64_t *id
 int abdada_job_next(struct abdada *t, int timeout_ms, struct abdada_job_event *event)
 {
     struct lib *l;
-    if (event == NULL) {
-        return lib_wrong(t);
-    }
-    int result = enter_front(t, &l);
+    int result = enter_front(t, event != NULL, &l);
     if (result != ABDADA_OK) {
         return result;
     }
@@ -280,7 +269,7 @@ int abdada_job_next(struct abdada *t, int timeout_ms, struct abdada_job_event *e
 int abdada_job_stop(struct abdada *t, uint64_t id)
 {
     struct lib *l;
-    int result = enter_front(t, &l);
+    int result = enter_front(t, true, &l);
     if (result != ABDADA_OK) {
         return result;
     }

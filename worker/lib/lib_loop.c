@@ -17,10 +17,10 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* When the client or a renewal wants to be served. */
+/* When the client, a renewal or the feed wants to be served. */
 static uint64_t due(const struct lib *l)
 {
-    return earlier(l->tick_us, lib_renew_due(l));
+    return earlier(earlier(l->tick_us, lib_renew_due(l)), lib_feed_due(l));
 }
 
 void lib_receive(struct lib *l)
@@ -35,8 +35,9 @@ void lib_serve(struct lib *l)
 {
     lib_receive(l);
     uint64_t now = lib_now(l);
-    l->rest_until_us = now + l->lane.shell.rest_us;
+    l->rest_until_us = now + (l->feed != NULL ? LIB_FEED_REST_US : l->lane.rest_us);
     lib_renew(l, now);
+    lib_feed_serve(l, now);
     l->tick_us = client_tick(l->lane.client, now);
 }
 
@@ -58,13 +59,14 @@ uint64_t lib_due(struct lib *l)
 {
     uint64_t shell_due;
     l->tick_us = client_tick(l->lane.client, lib_now(l)); /* stores that were queued wait for it */
-    (void)l->lane.shell.descriptors(l->lane.shell.self, NULL, 0, &shell_due);
+    (void)l->lane.descriptors(l->lane.self, NULL, 0, &shell_due);
     return earlier(due(l), shell_due);
 }
 
 /* ---- the descriptor ---- */
 
-/* One that is set too early costs the caller a wake, which sets it anew; so it is left alone. */
+/* A timer that is set too early costs the caller a wake, which sets it anew; so it is left alone.
+ */
 static void set_timer(struct lib *l, uint64_t at_us)
 {
     struct itimerspec at = {
@@ -89,15 +91,15 @@ static void watch(const struct lib *l, const struct pollfd *polled)
     }
 }
 
-/* Of a Redis they change with its connections; those that were closed leave the set by themselves,
- * and a new one may have an old one's number: so all are said again. Those of ttservers stay. */
+/* Descriptors of a Redis change with its connections. Closed ones leave the set by themselves, and
+ * a new one may have an old one's number, so all are added again. Those of ttservers stay. */
 static uint64_t watch_sockets(struct lib *l)
 {
     struct pollfd polled[DESCRIPTORS_MAX];
     uint64_t due_us;
-    bool are_watched = l->is_watching && l->lane.shell.are_descriptors_fixed;
+    bool are_watched = l->is_watching && l->lane.are_descriptors_fixed;
     unsigned room = are_watched ? 0 : DESCRIPTORS_MAX;
-    unsigned n = l->lane.shell.descriptors(l->lane.shell.self, polled, room, &due_us);
+    unsigned n = l->lane.descriptors(l->lane.self, polled, room, &due_us);
     for (unsigned i = 0; i < n; i++) {
         watch(l, &polled[i]);
     }

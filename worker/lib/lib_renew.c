@@ -2,8 +2,6 @@
 #include "worker/lib/lib.h"
 
 enum {
-    RENEWALS = 4, /* in the time that a shard keeps an in-flight entry */
-    RENEW_EVERY_US = 15000000, /* at most */
     RENEW_CHECKS = 4, /* in the time between two renewals of a node */
     RENEW_CHECK_MIN_US = 2000,
     RENEW_CHECK_MAX_US = 100000, /* a shard that comes up may forget sooner than the others */
@@ -13,17 +11,6 @@ void lib_leave_node_at(struct lib *l, unsigned where, uint64_t key, uint8_t dept
 {
     struct tt_release release = {.key = key, .depth = depth, .slot = slot};
     client_release(l->lane.client, where, &release);
-}
-
-/* How long a node may go without an ask: shards drop old in-flight entries. */
-static uint64_t renew_after_us(const struct lib *l)
-{
-    uint64_t after = RENEW_EVERY_US;
-    for (unsigned i = 0; i < l->shards; i++) {
-        uint64_t age = client_inflight_age_max_ms(l->lane.client, i) * UINT64_C(1000) / RENEWALS;
-        after = age > 0 && age < after ? age : after;
-    }
-    return after;
 }
 
 void lib_renew_now(struct lib *l, struct lib_node *node)
@@ -77,7 +64,8 @@ void lib_renew(struct lib *l, uint64_t now_us)
     if (now_us < l->renew_due_us || l->renewals == LIB_RENEWALS) {
         return;
     }
-    uint64_t after = renew_after_us(l), early = after / RENEW_CHECKS;
+    /* How long a node may go without an ask: shards drop old in-flight entries. */
+    uint64_t after = client_renewal_us(l->lane.client), early = after / RENEW_CHECKS;
     uint64_t pause = early > RENEW_CHECK_MIN_US ? early : RENEW_CHECK_MIN_US;
     l->renew_due_us = now_us + (pause < RENEW_CHECK_MAX_US ? pause : RENEW_CHECK_MAX_US);
     for (unsigned i = 0; i < l->nodes.count; i++) {

@@ -1,13 +1,15 @@
 /* Asks, stores, releases, peeks: checked here, because the client takes its caller's word. */
 #include "worker/lib/lib.h"
 
+#include "common/tt/ops.h"
+
 #include <stdlib.h>
 
 _Static_assert((int)ABDADA_OPEN == TT_OPEN && (int)ABDADA_CUT == TT_CUT &&
                    (int)ABDADA_BUSY == TT_BUSY && (int)ABDADA_LOWER == TT_LOWER &&
                    (int)ABDADA_UPPER == TT_UPPER && (int)ABDADA_EXACT == TT_EXACT &&
                    (int)ABDADA_BESIDE == TT_BESIDE && (int)ABDADA_EXCLUSIVE == TT_EXCLUSIVE &&
-                   (int)ABDADA_STRICT == TT_STRICT,
+                   (int)ABDADA_STRICT == TT_STRICT && (int)ABDADA_ANY_DEPTH == TT_DEPTH_MAX,
                "the header's numbers are those of messages");
 
 bool lib_table_open(struct lib *l)
@@ -46,7 +48,7 @@ static bool is_ask(unsigned depth, int alpha, int beta, unsigned flags)
            (flags & ~(unsigned)(TT_EXCLUSIVE | TT_STRICT)) == 0;
 }
 
-static bool is_store(unsigned depth, int score, unsigned bound, unsigned move)
+static bool is_result(unsigned depth, int score, unsigned bound, unsigned move)
 {
     unsigned proved = bound & ~(unsigned)TT_BESIDE;
     return depth <= TT_DEPTH_MAX && is_score(score) && proved >= TT_LOWER && proved <= TT_EXACT &&
@@ -135,7 +137,7 @@ static struct lib_node *node_of(const struct lib *l, const struct lib_asked *t)
 }
 
 /* Registers us, or not: forgets the node then, unless we were in it before. */
-static void take_verdict(struct lib *l, const struct lib_asked *t, bool is_open)
+static void on_verdict(struct lib *l, const struct lib_asked *t, bool is_open)
 {
     struct lib_node *node = node_of(l, t);
     if (node == NULL) {
@@ -153,7 +155,7 @@ static void take_verdict(struct lib *l, const struct lib_asked *t, bool is_open)
 
 /* There will be no verdict, and the shard may have counted us. What the caller was in before it
  * is in still: asked for again at once. */
-static void take_loss(struct lib *l, const struct lib_asked *t)
+static void on_loss(struct lib *l, const struct lib_asked *t)
 {
     struct lib_node *node = node_of(l, t);
     if (node != NULL && node->where == t->where && node->ticket != t->id) {
@@ -175,12 +177,12 @@ static void end_ticket(struct lib *l, struct lib_asked *t)
 }
 
 /* What an ask was answered; its loss, too, has an answer. True: it was not lost. */
-static bool take_answer(struct lib *l, const struct lib_asked *t, bool is_ready,
-                        const struct tt_answer *answer, struct abdada_answer *out)
+static bool on_answer(struct lib *l, const struct lib_asked *t, bool is_ready,
+                      const struct tt_answer *answer, struct abdada_answer *out)
 {
     if (!is_ready || (int)answer->verdict == CLIENT_UNANSWERED) {
         *out = alone(&t->ask);
-        take_loss(l, t);
+        on_loss(l, t);
         return false;
     }
     *out = (struct abdada_answer){answer->score,
@@ -190,7 +192,10 @@ static bool take_answer(struct lib *l, const struct lib_asked *t, bool is_ready,
                                   answer->nproc,
                                   (uint8_t)answer->verdict,
                                   0};
-    take_verdict(l, t, answer->verdict == TT_OPEN);
+    if (answer->verdict == TT_CUT) {
+        out->bound = (uint8_t)tt_bound_of(answer->score, t->ask.alpha, t->ask.beta);
+    }
+    on_verdict(l, t, answer->verdict == TT_OPEN);
     return true;
 }
 
@@ -201,7 +206,7 @@ static int poll_answer(struct lib *l, struct lib_asked *t, struct abdada_answer 
     if (result == CLIENT_WAITING) {
         return ABDADA_WAITING;
     }
-    bool is_answered = take_answer(l, t, result == CLIENT_READY, &answer, out);
+    bool is_answered = on_answer(l, t, result == CLIENT_READY, &answer, out);
     end_ticket(l, t);
     return is_answered ? ABDADA_OK : ABDADA_E_UNAVAILABLE;
 }
@@ -222,14 +227,9 @@ static int await_answer(struct lib *l, struct lib_asked *t, uint64_t until_us,
 
 int abdada_ask_send(struct abdada *t, const struct abdada_ask_op *op, abdada_ticket *ticket)
 {
-    struct lib *l;
-    if (op == NULL || ticket == NULL || !is_ask(op->depth, op->alpha, op->beta, op->flags)) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    bool is_right =
+        op != NULL && ticket != NULL && is_ask(op->depth, op->alpha, op->beta, op->flags);
+    LIB_ENTER_OR_RETURN(t, is_right, l);
     if (l->tickets == l->tickets_max) {
         return lib_leave(t, ABDADA_E_FULL);
     }
@@ -242,33 +242,20 @@ int abdada_ask_send(struct abdada *t, const struct abdada_ask_op *op, abdada_tic
     return lib_leave(t, id != 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE);
 }
 
-static int ask_take(struct abdada *t, abdada_ticket id, int timeout_ms,
-                    struct abdada_answer *answer)
-{
-    struct lib *l;
-    if (answer == NULL) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
-    struct lib_asked *ticket = ticket_of(l, id);
-    if (ticket == NULL) {
-        return lib_leave(t, ABDADA_E_TICKET);
-    }
-    uint64_t until = timeout_ms < 0 ? UINT64_MAX : lib_now(l) + (uint64_t)timeout_ms * 1000;
-    return lib_leave(t, await_answer(l, ticket, until, answer));
-}
-
-int abdada_ask_await(struct abdada *t, abdada_ticket ticket, int timeout_ms,
+int abdada_ask_await(struct abdada *t, abdada_ticket id, int timeout_ms,
                      struct abdada_answer *answer)
 {
-    int result = ask_take(t, ticket, timeout_ms, answer);
-    if (result < 0 && result != ABDADA_E_UNAVAILABLE && answer != NULL) {
+    struct lib *l;
+    int result = lib_enter(t, answer != NULL, &l);
+    struct lib_asked *ticket = result == ABDADA_OK ? ticket_of(l, id) : NULL;
+    if (ticket != NULL) {
+        uint64_t until = timeout_ms < 0 ? UINT64_MAX : lib_now(l) + (uint64_t)timeout_ms * 1000;
+        return lib_leave(t, await_answer(l, ticket, until, answer));
+    }
+    if (answer != NULL) {
         *answer = (struct abdada_answer){.verdict = ABDADA_ALONE};
     }
-    return result;
+    return result == ABDADA_OK ? lib_leave(t, ABDADA_E_TICKET) : result;
 }
 
 int abdada_ask_poll(struct abdada *t, abdada_ticket ticket, struct abdada_answer *answer)
@@ -276,20 +263,21 @@ int abdada_ask_poll(struct abdada *t, abdada_ticket ticket, struct abdada_answer
     return abdada_ask_await(t, ticket, 0, answer);
 }
 
+static void end_by_loss(struct lib *l, struct lib_asked *t)
+{
+    client_forget(l->lane.client, t->id);
+    on_loss(l, t);
+    end_ticket(l, t);
+}
+
 int abdada_cancel(struct abdada *t, abdada_ticket id)
 {
-    struct lib *l;
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, true, l);
     struct lib_asked *ticket = ticket_of(l, id);
     if (ticket == NULL) {
         return lib_leave(t, ABDADA_E_TICKET);
     }
-    client_forget(l->lane.client, id);
-    take_loss(l, ticket);
-    end_ticket(l, ticket);
+    end_by_loss(l, ticket);
     return lib_leave(t, ABDADA_OK);
 }
 
@@ -344,7 +332,7 @@ static size_t await_list(struct lib *l, const struct list *list, const struct ab
         if (asked.where == CLIENT_NOWHERE) {
             out[i] = alone(&asked.ask);
         } else {
-            answered += take_answer(l, &asked, result == CLIENT_READY, &answer[i], &out[i]);
+            answered += on_answer(l, &asked, result == CLIENT_READY, &answer[i], &out[i]);
         }
     }
     return answered;
@@ -372,7 +360,7 @@ static int ask_all(struct lib *l, const struct abdada_ask_op *op, size_t count,
     return answered > 0 || count == 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE;
 }
 
-static int ask_many(struct abdada *t, const struct abdada_ask_op *op, size_t count,
+int abdada_ask_many(struct abdada *t, const struct abdada_ask_op *op, size_t count,
                     struct abdada_answer *answer)
 {
     struct lib *l;
@@ -380,24 +368,11 @@ static int ask_many(struct abdada *t, const struct abdada_ask_op *op, size_t cou
     for (size_t i = 0; is_right && i < count; i++) {
         is_right = is_ask(op[i].depth, op[i].alpha, op[i].beta, op[i].flags);
     }
-    if (!is_right) {
-        return lib_wrong(t);
+    int result = lib_enter(t, is_right, &l);
+    if (result == ABDADA_OK && l->tickets < l->tickets_max) {
+        return lib_leave(t, ask_all(l, op, count, answer));
     }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
-    if (l->tickets == l->tickets_max) {
-        return lib_leave(t, ABDADA_E_FULL);
-    }
-    return lib_leave(t, ask_all(l, op, count, answer));
-}
-
-int abdada_ask_many(struct abdada *t, const struct abdada_ask_op *op, size_t count,
-                    struct abdada_answer *answer)
-{
-    int result = ask_many(t, op, count, answer);
-    return result == ABDADA_E_UNAVAILABLE ? result : ask_error(result, op, count, answer);
+    return ask_error(result == ABDADA_OK ? lib_leave(t, ABDADA_E_FULL) : result, op, count, answer);
 }
 
 int abdada_ask(struct abdada *t, uint64_t key, unsigned depth, int alpha, int beta, unsigned flags,
@@ -436,18 +411,11 @@ static int end_leaves(struct lib *l, size_t count)
 
 int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t count)
 {
-    struct lib *l;
     bool is_right = count == 0 || op != NULL;
     for (size_t i = 0; is_right && i < count; i++) {
-        is_right = is_store(op[i].depth, op[i].score, op[i].bound, op[i].move);
+        is_right = is_result(op[i].depth, op[i].score, op[i].bound, op[i].move);
     }
-    if (!is_right) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, is_right, l);
     for (size_t i = 0; i < count; i++) {
         struct tt_store store = {op[i].key ^ l->mix, op[i].score, op[i].depth,
                                  op[i].bound,        op[i].move,  op[i].slot};
@@ -457,31 +425,30 @@ int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t
     return lib_leave(t, end_leaves(l, count));
 }
 
+/* False: an argument is out of range. */
+static bool make_result(struct abdada_store_op *out, uint64_t key, unsigned depth, int score,
+                        unsigned bound, unsigned move)
+{
+    *out = (struct abdada_store_op){key, (int16_t)score, (uint16_t)move,
+                                    0,   (uint8_t)depth, (uint8_t)bound};
+    return is_result(depth, score, bound, move);
+}
+
 int abdada_store(struct abdada *t, uint64_t key, unsigned depth, int score, unsigned bound,
                  unsigned move)
 {
-    if (!is_store(depth, score, bound, move)) {
-        return lib_wrong(t);
-    }
-    struct abdada_store_op op = {key, (int16_t)score, (uint16_t)move,
-                                 0,   (uint8_t)depth, (uint8_t)bound};
-    return abdada_store_many(t, &op, 1);
+    struct abdada_store_op op;
+    return make_result(&op, key, depth, score, bound, move) ? abdada_store_many(t, &op, 1)
+                                                            : lib_wrong(t);
 }
 
 int abdada_release_many(struct abdada *t, const struct abdada_release_op *op, size_t count)
 {
-    struct lib *l;
     bool is_right = count == 0 || op != NULL;
     for (size_t i = 0; is_right && i < count; i++) {
         is_right = op[i].depth <= TT_DEPTH_MAX;
     }
-    if (!is_right) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, is_right, l);
     for (size_t i = 0; i < count; i++) {
         uint64_t key = op[i].key ^ l->mix;
         lib_leave_node_at(l, leave_node(l, key, op[i].depth, op[i].slot), key, op[i].depth,
@@ -501,14 +468,40 @@ int abdada_release(struct abdada *t, uint64_t key, unsigned depth)
 
 int abdada_flush(struct abdada *t)
 {
-    struct lib *l;
-    int result = lib_enter(t, &l);
-    if (result != ABDADA_OK) {
-        return result;
-    }
+    LIB_ENTER_OR_RETURN(t, true, l);
     client_flush(l->lane.client, lib_now(l));
     lib_receive(l);
     return lib_leave(t, client_shards_up(l->lane.client) > 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE);
+}
+
+/* ---- the feed ---- */
+
+int abdada_share_many(struct abdada *t, const struct abdada_store_op *op, size_t count)
+{
+    struct lib_feed *f = NULL;
+    bool is_right = count == 0 || op != NULL;
+    for (size_t i = 0; is_right && i < count; i++) {
+        is_right = is_result(op[i].depth, op[i].score, op[i].bound, op[i].move);
+    }
+    int result = is_right ? lib_feed_of(t, &f) : lib_wrong(t);
+    for (size_t i = 0; f != NULL && i < count; i++) {
+        result = lib_feed_put(f, &op[i]) ? result : ABDADA_E_FULL;
+    }
+    return result;
+}
+
+int abdada_share(struct abdada *t, uint64_t key, unsigned depth, int score, unsigned bound,
+                 unsigned move)
+{
+    struct abdada_store_op op;
+    return make_result(&op, key, depth, score, bound, move) ? abdada_share_many(t, &op, 1)
+                                                            : lib_wrong(t);
+}
+
+int abdada_take_shared(struct abdada *t, struct abdada_store_op *out, size_t capacity)
+{
+    LIB_ENTER_OR_RETURN(t, out != NULL || capacity == 0, l);
+    return lib_leave(t, l->feed != NULL ? lib_feed_take(l, out, capacity) : ABDADA_E_ROLE);
 }
 
 /* ---- peeks ---- */
@@ -566,10 +559,7 @@ int abdada_peek_many(struct abdada *t, const struct abdada_peek_op *op, size_t c
     for (size_t i = 0; is_right && i < count; i++) {
         is_right = op[i].depth <= TT_DEPTH_MAX;
     }
-    if (!is_right) {
-        return lib_wrong(t);
-    }
-    int result = lib_enter(t, &l);
+    int result = lib_enter(t, is_right, &l);
     return result == ABDADA_OK ? lib_leave(t, peek_all(l, op, count, peeked)) : result;
 }
 
@@ -580,6 +570,20 @@ int abdada_peek(struct abdada *t, uint64_t key, unsigned depth, struct abdada_pe
         return lib_wrong(t);
     }
     return abdada_peek_many(t, &op, 1, peeked);
+}
+
+void lib_table_clear(struct lib *l)
+{
+    for (unsigned i = 0; i <= l->ticket_mask; i++) {
+        if (l->ticket[i].id != 0) {
+            end_by_loss(l, &l->ticket[i]);
+        }
+    }
+    while (l->nodes.count > 0) {
+        struct lib_node *node = l->nodes.at;
+        lib_leave_node_at(l, node->where, node->key, node->depth, node->slot);
+        lib_nodes_remove(&l->nodes, node);
+    }
 }
 
 /* ---- what shards send without being asked ---- */

@@ -1,6 +1,7 @@
 #include "worker/programs/cli.h"
 
 #include "common/clock.h"
+#include "common/config.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "worker/games/games.h"
@@ -40,11 +41,45 @@ int cli_resolve(const char *program, struct cli_search *search, struct job *job)
     return -1;
 }
 
+bool cli_join(char *out, size_t size, const char **word, unsigned words)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (unsigned i = 0; i < words && used < size; i++) {
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? " " : "", word[i]);
+    }
+    return used < size;
+}
+
+int cli_parse(struct options options, int argc, char *argv[], const char **position)
+{
+    enum { FEN_WORDS = 6, ROOM = 4 * GAME_TEXT_MAX }; /* what is cut is still too long */
+    static char text[ROOM];
+    const char *word[FEN_WORDS];
+    unsigned words = 0;
+    options.operands_max = FEN_WORDS;
+    options.board_letters = CLI_BOARD_LETTERS;
+    int status = config_parse(&options, argc, argv, word, &words);
+    if (words > 0) {
+        (void)cli_join(text, sizeof text, word, words);
+        *position = text;
+    }
+    return status;
+}
+
+void cli_left_out(const char *program, const char *file, unsigned line, const char *what)
+{
+    if (what[0] != '\0' && file != NULL) {
+        log_line(program, "%s:%u: %s", file, line, what);
+    } else if (what[0] != '\0') {
+        log_line(program, "%s", what);
+    }
+}
+
 int cli_no_position(const char *program, enum err err, const char *why)
 {
     if (err == ERR_NOMEM) {
-        log_fail(program, "%s", err_text(err));
-        return 1;
+        return log_fail(program, "%s", err_text(err));
     }
     return options_wrong(program, "%s", why);
 }
@@ -62,10 +97,10 @@ int cli_environment(const char *program, struct options_servers *servers, const 
         }
     }
     if (keys_choose_dir(keys_dir) != ERR_OK) {
-        return options_wrong(program, "--keys names no directory");
+        return options_wrong(program, "--keys needs the name of a directory");
     }
     if (needs && servers->count == 0) {
-        return options_wrong(program, "--servers HOST:PORT,... is required, or ABDADA_SERVERS");
+        return options_wrong(program, "give --servers HOST:PORT,..., or set ABDADA_SERVERS");
     }
     return -1;
 }
@@ -84,8 +119,8 @@ int cli_table_environment(const char *program, struct cli_table *table, bool nee
     if (table->url == NULL) {
         int status = cli_environment(program, &table->servers, &table->keys_dir, false);
         if (status < 0 && needs && table->servers.count == 0) {
-            return options_wrong(program, "--servers HOST:PORT,... is required (or ABDADA_SERVERS, "
-                                          "or --table URL)");
+            return options_wrong(program, "give --servers HOST:PORT,... or --table URL, or set "
+                                          "ABDADA_SERVERS");
         }
         return status;
     }
@@ -93,8 +128,8 @@ int cli_table_environment(const char *program, struct cli_table *table, bool nee
         return options_wrong(program, "--servers and --table exclude each other");
     }
     if (table->keys_dir != NULL) {
-        return options_wrong(program, "--keys is for ttservers: a connection to a Redis is "
-                                      "encrypted by --table rediss://");
+        return options_wrong(program, "--keys is for shards; to encrypt the connection to a Redis, "
+                                      "use --table rediss://");
     }
     if (redis_address_parse_option(&table->redis, table->url, why) != ERR_OK) {
         return options_wrong(program, "--table: %s", why);
@@ -110,10 +145,10 @@ bool cli_table_is_given(const struct cli_table *table)
     return table->url != NULL || table->servers.count > 0;
 }
 
-struct transport_address cli_table_address(const struct cli_table *table,
-                                           const struct keys_client *keys)
+struct lanes_address cli_table_address(const struct cli_table *table,
+                                       const struct keys_client *keys)
 {
-    return (struct transport_address){
+    return (struct lanes_address){
         .server = table->servers.server,
         .servers = table->servers.count,
         .keys = keys,
@@ -129,6 +164,33 @@ enum err cli_load_keys(const char *keys_dir, enum keys_role role, struct keys_cl
         *out = keys_dir == NULL ? NULL : keys;
     }
     return err;
+}
+
+enum err cli_session_open(struct cli_session *s, const struct cli_table *table, enum keys_role role,
+                          const char *program, const char *name, struct client_options options,
+                          char why[LANES_WHY_MAX])
+{
+    struct keys_client room;
+    const struct keys_client *keys = NULL;
+    char own[32];
+    enum err err = cli_load_keys(table->keys_dir, role, &room, &keys, why);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const struct lanes_address address = cli_table_address(table, keys);
+    snprintf(own, sizeof own, "%s:%d", name, (int)getpid());
+    options.name = own;
+    options.rto_max_us = CLI_SESSION_RTO_US;
+    err = lanes_open_one(&s->lanes, &s->lane, &address, program, &options, why);
+    keys_wipe(&room, sizeof room);
+    s->shards = err == ERR_OK ? lanes_shards(s->lanes) : 0;
+    return err;
+}
+
+void cli_session_close(struct cli_session *s)
+{
+    lane_close(&s->lane);
+    lanes_close(&s->lanes);
 }
 
 bool cli_say_waiting(void *self, long maker, uint64_t filled, uint64_t bytes)
@@ -158,13 +220,14 @@ void cli_say_private(const char *program, uint64_t hash_mib, const char *reason)
              hash_mib, reason);
 }
 
-enum err cli_check_hash(uint64_t hash_mib, char *why, size_t why_size)
+enum err cli_check_memory(uint64_t hash_mib, const struct game *game, unsigned threads, char *why,
+                          size_t why_size)
 {
-    char reason[128];
-    if (memory_has_room(hash_mib << 20, reason, sizeof reason)) {
+    char reason[128], size[MEMORY_TEXT_MAX];
+    if (memory_has_room(hash_mib << 20, games_solver_bytes(game), threads, reason, sizeof reason)) {
         return ERR_OK;
     }
-    snprintf(why, why_size, "a table of %" PRIu64 " MiB (--hash): %s", hash_mib, reason);
+    snprintf(why, why_size, "a table of %s (--hash) %s", memory_text(hash_mib << 20, size), reason);
     return ERR_NOMEM;
 }
 
@@ -184,7 +247,7 @@ enum err cli_engine_open(struct engine **out, const char *program, const struct 
     };
     const struct keys_client *loaded = NULL;
     const char *keys_dir = r->table.servers.count > 0 ? r->table.keys_dir : NULL;
-    enum err err = cli_check_hash(r->hash_mib, why, ENGINE_WHY_MAX);
+    enum err err = cli_check_memory(r->hash_mib, r->game, r->threads, why, ENGINE_WHY_MAX);
     err = err ? err : cli_load_keys(keys_dir, KEYS_FRONT, &keys, &loaded, why);
     if (err != ERR_OK) {
         return err;
@@ -202,14 +265,14 @@ enum err cli_engine_open(struct engine **out, const char *program, const struct 
 void cli_refusal_text(const struct engine *engine, unsigned shard, const char *why,
                       const struct engine_status *s, char out[CLI_REFUSAL_MAX])
 {
-    char at[TRANSPORT_NAME_MAX];
+    char at[LANES_NAME_MAX];
     engine_shard_name(engine, shard, at);
     if (why == NULL) {
         snprintf(out, CLI_REFUSAL_MAX, "shard %s has taken the job", at);
         return;
     }
     snprintf(out, CLI_REFUSAL_MAX, "shard %s refused the job: %s; %s", at, why,
-             s->refused < s->shards_up ? "the search goes on with the workers of the other shards"
+             s->refused < s->shards_up ? "the search continues with the workers of the other shards"
                                        : "searching alone");
 }
 
@@ -225,7 +288,8 @@ static unsigned workers_of(void *engine)
 
 enum err cli_metrics_open(struct searching_metrics **out, const char *program,
                           const struct cli_resources *r, struct engine *engine,
-                          const atomic_bool *stop, char why[HTTP_WHY_MAX])
+                          struct searcher_figures *past, const atomic_bool *stop,
+                          char why[HTTP_WHY_MAX])
 {
     const struct searching_metrics_options options = {
         .program = "abdada",
@@ -235,6 +299,7 @@ enum err cli_metrics_open(struct searching_metrics **out, const char *program,
         .searcher = searcher_of,
         .workers = workers_of,
         .self = engine,
+        .past = past,
         .stop = stop,
     };
     return searching_metrics_open(out, &r->metrics, &options, why);

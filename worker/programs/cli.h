@@ -6,6 +6,7 @@
 
 #include "common/keys/keys.h"
 #include "common/options.h"
+#include "proto/lane/lane.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/searching_metrics.h"
 
@@ -37,6 +38,10 @@ struct cli_search {
  * exit status after a message. */
 int cli_resolve(const char *program, struct cli_search *search, struct job *job);
 
+/* Prints the warning of job_set_position, if there is one; `file`: NULL, or where the position
+ * stands. */
+void cli_left_out(const char *program, const char *file, unsigned line, const char *what);
+
 /* Why a position was not taken: returns the exit status after a message. */
 int cli_no_position(const char *program, enum err err, const char *why);
 
@@ -48,49 +53,58 @@ struct cli_table {
     struct redis_address redis; /* what it says, after cli_table_environment */
 };
 
+enum { CLI_HASH_MAX_MIB = 1 << 20 };
+
 /* The resources of a command that searches. */
 struct cli_resources {
     uint32_t threads, share;
     uint64_t hash_mib;
+    const struct game *game; /* that is searched; NULL: any */
     struct cli_table table;
     struct options_host_port metrics; /* host "": none */
     bool is_private;
 };
 
 /* The rows of every command that connects. */
-#define CLI_TABLE_ROWS(table)                                                                  \
-    {"servers",        "HOST:PORT,...", "the shards (default: ABDADA_SERVERS)",                \
-     &(table).servers, OPTION_SERVERS,  's'},                                                  \
-        CLI_KEYS_ROW(&(table).keys_dir),                                                       \
-    {                                                                                          \
-        "table", "URL",                                                                        \
-            "a Redis in place of shards: redis://HOST:PORT[/DB], rediss://, redis+cluster://", \
-            &(table).url, OPTION_TEXT                                                          \
-    }
-/* And of every one that searches. */
-#define CLI_THREADS_ROWS(resources)                                               \
-    {"threads",                                                                   \
-     "N",                                                                         \
-     "searching threads of this process (default 1)",                             \
-     &(resources).threads,                                                        \
-     OPTION_U32,                                                                  \
-     'j',                                                                         \
-     1,                                                                           \
-     EMBEDDED_SLOTS_MAX},                                                         \
-    {                                                                             \
-        "hash", "MIB", "table shared by the processes of this host (default 64)", \
-            &(resources).hash_mib, OPTION_U64, 0, 1, 1 << 20                      \
-    }
-#define CLI_PRIVATE_ROW(resources)                                           \
-    {                                                                        \
-        "private", NULL, "share no table with other processes of this host", \
-            &(resources).is_private, OPTION_FLAG                             \
-    }
-#define CLI_KEYS_ROW(variable)                                                          \
-    {                                                                                   \
-        "keys", "DIR", "keys made by `abdada keygen` (default: ABDADA_KEYS)", variable, \
-            OPTION_TEXT                                                                 \
-    }
+#define CLI_KEYS_ROW(variable)                       \
+    OPTIONS_ROW(TEXT, "keys", "DIR", variable, 0, 0, \
+                "keys made by `abdada keygen` (default: ABDADA_KEYS)")
+#define CLI_TABLE_ROWS(table)                                                   \
+    {"servers",        "HOST:PORT,...", "the shards (default: ABDADA_SERVERS)", \
+     &(table).servers, OPTION_SERVERS,  's'},                                   \
+        CLI_KEYS_ROW(&(table).keys_dir),                                        \
+        OPTIONS_ROW(                                                            \
+            TEXT, "table", "URL", &(table).url, 0, 0,                           \
+            "a Redis in place of shards: redis://HOST:PORT[/DB], rediss://, redis+cluster://")
+/* And of those that search. */
+#define CLI_HASH_ROW(resources)                                                 \
+    OPTIONS_ROW(U64, "hash", "MIB", &(resources).hash_mib, 1, CLI_HASH_MAX_MIB, \
+                "table shared by the processes of this host (default 64)")
+#define CLI_THREADS_ROWS(resources)                   \
+    {"threads",                                       \
+     "N",                                             \
+     "searching threads of this process (default 1)", \
+     &(resources).threads,                            \
+     OPTION_U32,                                      \
+     'j',                                             \
+     1,                                               \
+     EMBEDDED_SLOTS_MAX},                             \
+        CLI_HASH_ROW(resources)
+#define CLI_PRIVATE_ROW(resources)                                    \
+    OPTIONS_ROW(FLAG, "private", NULL, &(resources).is_private, 0, 0, \
+                "share no table with other processes of this host")
+#define CLI_SHARE_ROW(resources)                                            \
+    OPTIONS_ROW(U32, "share", "N", &(resources).share, 0, SEARCH_DEPTH_MAX, \
+                "send results of depth N and more to other tables (default 2; 0: off)")
+#define CLI_METRICS_ROW(resources)                                             \
+    OPTIONS_ROW(HOST_PORT, "metrics", "HOST:PORT", &(resources).metrics, 0, 0, \
+                "figures for Prometheus at http://HOST:PORT/metrics, and /healthz")
+
+/* As one text, with blanks between the words. False: there was no room for all. */
+bool cli_join(char *out, size_t size, const char **word, unsigned words);
+/* As config_parse, for a command whose operands are a position, without quotes or with them.
+ * *position stays if there are none. */
+int cli_parse(struct options options, int argc, char *argv[], const char **position);
 
 /* What the command line left out: servers from ABDADA_SERVERS, the directory of keys from
  * ABDADA_KEYS. Returns -1 to go on, or the exit status after a message: ABDADA_SERVERS is no list,
@@ -100,18 +114,35 @@ int cli_environment(const char *program, struct options_servers *servers, const 
 /* The same for ttservers or Redis (ABDADA_TABLE), whose password comes from the environment
  * (redis_address.h). */
 int cli_table_environment(const char *program, struct cli_table *table, bool needs);
-/* Of boards of Othello, which may begin with an empty square, '-' (options.h). */
+/* Letters of boards of Othello, which may begin with an empty square, '-' (options.h). */
 #define CLI_BOARD_LETTERS "-._XxOo*0BbWw"
 
 bool cli_table_is_given(const struct cli_table *table);
 /* As of now; borrows `table`. */
-struct transport_address cli_table_address(const struct cli_table *table,
-                                           const struct keys_client *keys);
+struct lanes_address cli_table_address(const struct cli_table *table,
+                                       const struct keys_client *keys);
 
 /* The keys of that role into *keys, and *out is `keys`, to be wiped; without a directory *out is
  * NULL. On failure one line is in why[KEYS_WHY_MAX]. */
 enum err cli_load_keys(const char *keys_dir, enum keys_role role, struct keys_client *keys,
                        const struct keys_client **out, char *why);
+
+/* A session at each shard of a table, for a command that shows or changes what is in it. */
+struct cli_session {
+    struct lanes *lanes;
+    struct lane lane;
+    unsigned shards;
+};
+enum { CLI_SESSION_RTO_US = 1000000 }; /* longer than in a search: people wait */
+/* Begins to connect, with the keys of that role; shards may be down. `table` and `program`, which
+ * says on stderr which shard refuses the keys, are borrowed until close. `options` lack the shards
+ * and the name, which begins with `name`. On failure a line for people is in `why`; ERR_ABSENT:
+ * there are no such keys. */
+enum err cli_session_open(struct cli_session *session, const struct cli_table *table,
+                          enum keys_role role, const char *program, const char *name,
+                          struct client_options options, char why[LANES_WHY_MAX]);
+/* Says BYE. Accepts a zeroed struct, and twice. */
+void cli_session_close(struct cli_session *session);
 
 /* Says on stderr that the table is waited for, or takes long to make, now and then. */
 struct cli_wait {
@@ -129,19 +160,17 @@ enum err cli_engine_open(struct engine **out, const char *program,
                          char why[ENGINE_WHY_MAX]);
 enum { CLI_WHY_MAX = (int)ENGINE_WHY_MAX + (int)HTTP_WHY_MAX }; /* for either */
 
-#define CLI_METRICS_ROW(variable)                                                         \
-    {                                                                                     \
-        "metrics", "HOST:PORT",                                                           \
-            "figures for Prometheus at http://HOST:PORT/metrics, and /healthz", variable, \
-            OPTION_HOST_PORT                                                              \
-    }
 /* Serves the engine's figures if the resources say where; says where on stderr. To be closed before
- * the engine. `stop` as in http.h. On failure a line for people is written to `why`. */
+ * the engine. `past`: searching_metrics.h. `stop` as in http.h. On failure a line for people is
+ * written to `why`. */
 enum err cli_metrics_open(struct searching_metrics **out, const char *program,
                           const struct cli_resources *resources, struct engine *engine,
-                          const atomic_bool *stop, char why[HTTP_WHY_MAX]);
-/* ERR_NOMEM: this process may not have a table of that size; `why` says so in one line. */
-enum err cli_check_hash(uint64_t hash_mib, char *why, size_t why_size);
+                          struct searcher_figures *past, const atomic_bool *stop,
+                          char why[HTTP_WHY_MAX]);
+/* Whether this process may have all that a search of the game (NULL: any) takes. ERR_NOMEM: no;
+ * `why` says so in one line. */
+enum err cli_check_memory(uint64_t hash_mib, const struct game *game, unsigned threads, char *why,
+                          size_t why_size);
 /* On stderr: `reason`, not NULL, is why the table of that size is the process's own. */
 void cli_say_private(const char *program, uint64_t hash_mib, const char *reason);
 

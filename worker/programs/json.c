@@ -38,9 +38,7 @@ static void quoted(struct json *j, const char *text)
         const unsigned length = utf8_length((const unsigned char *)text);
         if (c == '"' || c == '\\') {
             fprintf(j->out, "\\%c", c);
-        } else if (c < 0x20) {
-            fprintf(j->out, "\\u%04x", c);
-        } else if (length == 0) {
+        } else if (c < 0x20 || length == 0) {
             fprintf(j->out, "\\u%04x", c);
         } else {
             fwrite(text, 1, length, j->out);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const char *score_kind(const struct game *game, int score, int64_t *value)
 {
@@ -47,14 +48,23 @@ const char *score_move(const struct job *job, uint16_t move, char *text)
     return text;
 }
 
-typedef void move_format(const void *position, uint16_t move, char *text);
+_Static_assert((int)CHESS_SAN_MAX <= (int)GAME_MOVE_TEXT_MAX, "both ways to write a move fit");
 
-static void write_line(const struct job *job, const struct search_line *line, move_format *format,
-                       score_line_word *word, void *context)
+bool score_has_san(const struct game *game)
+{
+    return game == &game_chess;
+}
+
+void score_line(const struct job *job, const struct search_line *line, bool is_san,
+                score_line_word *word, void *context)
 {
     char text[GAME_MOVE_TEXT_MAX];
     for (unsigned i = 0; i < line->length; i++) {
-        format(job->position, line->move[i], text);
+        if (is_san) {
+            chess_san_format(job->position, line->move[i], text);
+        } else {
+            job->game->format_move(job->position, line->move[i], text);
+        }
         word(context, text);
         job->game->make(job->position, line->move[i]);
     }
@@ -63,40 +73,11 @@ static void write_line(const struct job *job, const struct search_line *line, mo
     }
 }
 
-void score_line(const struct job *job, const struct search_line *line, score_line_word *word,
-                void *context)
-{
-    write_line(job, line, job->game->format_move, word, context);
-}
-
-static bool has_san(const struct game *game)
-{
-    return game == &game_chess;
-}
-
-bool score_has_san(const struct job *job)
-{
-    return has_san(job->game);
-}
-
-_Static_assert((int)CHESS_SAN_MAX <= (int)GAME_MOVE_TEXT_MAX, "both ways to write a move fit");
-
-static void format_san(const void *position, uint16_t move, char *text)
-{
-    chess_san_format(position, move, text);
-}
-
-void score_line_san(const struct job *job, const struct search_line *line, score_line_word *word,
-                    void *context)
-{
-    write_line(job, line, format_san, word, context);
-}
-
 void score_text_san(const struct game *game, const char *position, const char *line, char *text,
                     size_t size)
 {
     char why[128], word[GAME_MOVE_TEXT_MAX], san[CHESS_SAN_MAX];
-    void *at = has_san(game) ? calloc(1, game->position_size) : NULL;
+    void *at = score_has_san(game) ? calloc(1, game->position_size) : NULL;
     size_t used = 0;
     uint16_t move;
     int length;
@@ -120,10 +101,9 @@ void score_text_san(const struct game *game, const char *position, const char *l
     free(at);
 }
 
-void score_print_word(void *context, const char *move)
+void score_print_word(void *out, const char *move)
 {
-    (void)context;
-    printf(" %s", move);
+    fprintf(out, " %s", move);
 }
 
 /* Copies the word without the characters of `drop`. */
@@ -150,7 +130,7 @@ static bool read_chess_move(const struct job *job, const char *word, uint16_t *m
     if (chess_san_parse(position, san, move) == ERR_OK) {
         return true;
     }
-    without(text, sizeof text, san, "-x:=+#!?");
+    without(text, sizeof text, san, "-x:=/+#!?");
     const char *letter = text[0] != '\0' ? strchr(letters, text[0]) : NULL;
     if (job->game->parse_move(position, text + (letter != NULL), &named) != ERR_OK ||
         (letter != NULL && (position->board[chess_move_from(named)] & 7) != letter - letters) ||
@@ -167,13 +147,14 @@ static bool read_move(const struct job *job, const char *word, uint16_t *move)
                                     : job->game->parse_move(job->position, word, move) == ERR_OK;
 }
 
-/* The next word without a move's number before it (1.Ra8, 1... Ra8); NULL: there is none. */
+/* The next word without a move's number before it (1.Ra8, 1... Ra8), and without an e.p. of its own
+ * after a move; NULL: there is none. */
 static char *next_move(char **rest)
 {
     for (char *word; (word = strtok_r(*rest, " \t,", rest)) != NULL;) {
         const size_t digits = strspn(word, "0123456789"), dots = strspn(word + digits, ".");
         word += dots > 0 ? digits + dots : 0;
-        if (*word != '\0') {
+        if (*word != '\0' && strcasecmp(word, "e.p.") != 0 && strcasecmp(word, "ep") != 0) {
             return word;
         }
     }
@@ -223,6 +204,7 @@ bool score_is_judged(const struct suite_case *c, const struct job *job, uint16_t
 
 bool score_solved(const struct suite_case *c, const struct job *job, uint16_t move, int score)
 {
-    return move != 0 && (!c->has_score || c->score == score) &&
+    const bool is_score_alone = c->has_score && c->best[0] == '\0';
+    return (move != 0 || is_score_alone) && (!c->has_score || c->score == score) &&
            (c->best[0] == '\0' || among(c->best, job, move)) && !among(c->avoid, job, move);
 }

@@ -16,21 +16,19 @@ void score_text(const struct game *game, int score, char *text, size_t size);
 const char *score_move(const struct job *job, uint16_t move, char *text);
 
 typedef void score_line_word(void *context, const char *move);
-/* Calls `word` for each move of the line. */
-void score_line(const struct job *job, const struct search_line *line, score_line_word *word,
-                void *context);
-/* Whether players of the game write moves in standard algebraic notation, and the line in it. */
-bool score_has_san(const struct job *job);
-void score_line_san(const struct job *job, const struct search_line *line, score_line_word *word,
-                    void *context);
-/* The same of texts that others wrote: `line` has moves in the game's text with blanks between,
+/* Whether players of the game write moves in standard algebraic notation. */
+bool score_has_san(const struct game *game);
+/* Calls `word` for each move of the line, in the game's text or in that notation. */
+void score_line(const struct job *job, const struct search_line *line, bool is_san,
+                score_line_word *word, void *context);
+/* The notation of texts that others wrote: `line` has moves in the game's text with blanks between,
  * from `position`. Writes those of its beginning that are legal, with blanks between, as many as
  * fit;
  * "" where the position is none, or players of the game write no such notation. */
 void score_text_san(const struct game *game, const char *position, const char *line, char *text,
                     size_t size);
-/* Prints " MOVE" on stdout. */
-void score_print_word(void *context, const char *move);
+/* Prints " MOVE" on a FILE. */
+void score_print_word(void *out, const char *move);
 
 /* Leaves in `moves` (SUITE_MOVES_MAX bytes, of a case) those that can be read and are legal,
  * without numbers before them (1. 1...). True: there were others; the first is in `unread`. */

@@ -1,5 +1,7 @@
 #include "worker/programs/suite.h"
 
+#include "worker/programs/othello/othello_game.h"
+
 #include "common/lines.h"
 
 #include <ctype.h>
@@ -8,10 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+enum { GAMES_BYTES_MAX = 1 << 28, CASES_MAX = 1000000, WRONG_MAX = OTHELLO_GAME_WHY_MAX };
 
 static enum err append(struct suite *suite, const struct suite_case *c)
 {
+    if (suite->count == CASES_MAX) {
+        return ERR_RANGE;
+    }
     if (suite->count == suite->room) {
         unsigned room = suite->room ? suite->room * 2 : 32;
         struct suite_case *at = realloc(suite->at, room * sizeof *at);
@@ -23,6 +29,14 @@ static enum err append(struct suite *suite, const struct suite_case *c)
     }
     suite->at[suite->count++] = *c;
     return ERR_OK;
+}
+
+static const char *failure(enum err err)
+{
+    return err == ERR_IO      ? strerror(errno)
+           : err == ERR_RANGE ? "more than 1,000,000 positions: divide it into smaller files"
+           : err == ERR_FULL  ? "more than 256 MiB: divide it into smaller files"
+                              : err_text(err);
 }
 
 enum err suite_add(struct suite *suite, const char *id, const char *position)
@@ -86,8 +100,21 @@ static void operation(const char *text, const char *name, char *out, size_t size
     }
 }
 
-/* The length of the leading fields that belong to the position: four, or six where counters follow.
- */
+/* The fourth field may be missing: then a known operation begins there (PGN standard, section 16.2;
+ * c1 to c8 are not among them: they are squares). */
+static bool is_operation(const char *field, size_t n)
+{
+    static const char known[] =
+        " acd acn acs am bm c0 c9 ce dm draw_accept draw_claim draw_offer draw_reject eco fmvn "
+        "hmvc "
+        "id nic noop pm pv rc resign sm tcgs tcri tcsi v0 v1 v2 v3 v4 v5 v6 v7 v8 v9 ";
+    char word[16];
+    const int length = snprintf(word, sizeof word, " %.*s ", n < 13 ? (int)n : 13, field);
+    return n > 1 && (size_t)length == n + 2 && strstr(known, word) != NULL;
+}
+
+/* The length of the leading fields that belong to the position: three or four, or six where
+ * counters follow. */
 static size_t position_length(const char *line, unsigned *fields)
 {
     const char *p = line, *end = line;
@@ -95,7 +122,8 @@ static size_t position_length(const char *line, unsigned *fields)
     while (*fields < 6) {
         p += strspn(p, " \t");
         size_t n = strcspn(p, " \t;");
-        if (n == 0 || (*fields >= 4 && strspn(p, "0123456789") != n)) {
+        if (n == 0 || (*fields == 3 && is_operation(p, n)) ||
+            (*fields >= 4 && strspn(p, "0123456789") != n)) {
             break;
         }
         p += n;
@@ -105,18 +133,8 @@ static size_t position_length(const char *line, unsigned *fields)
     return (size_t)(end - line);
 }
 
-static const char not_fields[] = "a position has 4 to 6 fields, then come operations";
-
-/* What follows the position; counters that are not known ("-") are skipped. */
-static const char *operations_of(const char *text, unsigned fields)
-{
-    text += strspn(text, " \t");
-    for (; fields < 6 && *text == '-' && (text[1] == '\0' || strchr(" \t;", text[1])); fields++) {
-        text++;
-        text += strspn(text, " \t");
-    }
-    return text;
-}
+static const char no_square[] = " -";
+static const char not_fields[] = "a position has 3 to 6 fields, then come operations";
 
 /* The counters, where the position has none and there are operations for them. */
 static bool add_counters(const char *operations, char *position)
@@ -138,56 +156,44 @@ static const char *read_line(struct suite_case *c, const char *line)
 {
     unsigned fields;
     const size_t n = position_length(line, &fields);
-    if (n == 0 || n >= sizeof c->position) {
+    if (n == 0 || n + strlen(no_square) >= sizeof c->position) {
         return not_fields;
     }
-    const char *operations = operations_of(line + n, fields);
+    const char *operations = line + n + strspn(line + n, " \t");
+    for (unsigned i = fields; i < 6 && *operations == '-' && strchr(" \t;", operations[1]); i++) {
+        operations += 1 + strspn(operations + 1, " \t"); /* a counter that is not known */
+    }
     if (*operations != '\0' && *operations != ';' && !isalpha((unsigned char)*operations)) {
         return not_fields; /* the operation after it would be taken as its operand */
     }
     copy(c->position, sizeof c->position, line, n);
+    strcat(c->position, fields == 3 ? no_square : ""); /* counters may come behind it */
     operation(operations, "id", c->id, sizeof c->id);
     operation(operations, "bm", c->best, sizeof c->best);
     operation(operations, "am", c->avoid, sizeof c->avoid);
     return fields > 4 || add_counters(operations, c->position) ? NULL : not_fields;
 }
 
-static bool is_blank_or_end(char c)
-{
-    return c == '\0' || strchr(" \t:;", c) != NULL;
-}
-
-/* The text after a move, which is added to `move`; NULL: there is none. */
-static const char *read_move(const char *text, char move[8])
-{
-    static const char *const passes[] = {"pass", "pa", "ps", "--"};
-    for (unsigned i = 0; i < sizeof passes / sizeof *passes; i++) {
-        const size_t n = strlen(passes[i]);
-        if (strncasecmp(text, passes[i], n) == 0 && is_blank_or_end(text[n])) {
-            strcpy(move, "pass");
-            return text + n;
-        }
-    }
-    if (text[0] == '\0' || strchr("abcdefghABCDEFGH", text[0]) == NULL || text[1] < '1' ||
-        text[1] > '8') {
-        return NULL;
-    }
-    snprintf(move, 8, "%c%c", text[0], text[1]);
-    return text + 2;
-}
-
-/* "F5:+12; E3:-2; PA:-4": false: it is none. */
+/* "F5:+12; E3:-2; PA:-4", or a score alone, "-48". False: it is none. */
 static bool read_scores(struct suite_case *c, const char *text)
 {
     while (*(text += strspn(text, " \t;")) != '\0') {
-        char move[8];
         int score, length = 0;
-        text = read_move(text, move);
-        if (text == NULL || sscanf(text, " : %4d%n", &score, &length) != 1 || score < -64 ||
-            score > 64) {
+        char move[8];
+        const char *number = text;
+        const int square = othello_read_move(&number);
+        const bool is_pass = square == OTHELLO_PASSED;
+        snprintf(move, sizeof move, "%.*s",
+                 is_pass       ? 4
+                 : square >= 0 ? 2
+                               : 0,
+                 is_pass ? "pass" : text);
+        if ((is_pass && *number != '\0' && !strchr(" \t:;", *number)) ||
+            sscanf(number, square >= 0 ? " : %4d%n" : "%4d%n", &score, &length) != 1 ||
+            score < -64 || score > 64) {
             return false;
         }
-        text += length;
+        text = number + length;
         text += strspn(text, " \t");
         if (*text != ';' && *text != '\0') {
             return false;
@@ -198,7 +204,7 @@ static bool read_scores(struct suite_case *c, const char *text)
             c->best[0] = '\0';
         }
         const size_t used = strlen(c->best);
-        if (score == c->score) {
+        if (score == c->score && move[0] != '\0') {
             snprintf(c->best + used, sizeof c->best - used, used > 0 ? " %s" : "%s", move);
         }
     }
@@ -212,10 +218,12 @@ static void take_name(const char *comment, char *name)
     copy(name, SUITE_ID_MAX, comment, strcspn(comment, ","));
 }
 
-/* As read_line; a comment at its end is cut off. */
+/* As read_line; a comment at its end, which may name it, is cut off. */
 static const char *read_board(struct suite_case *c, char *line)
 {
-    line[strcspn(line, "%#")] = '\0';
+    char *comment = line + strcspn(line, "%#");
+    take_name(comment, c->id);
+    *comment = '\0';
     const size_t n = strcspn(line, ";");
     if (n == 0 || n >= sizeof c->position) {
         return "a board, the side to move, and ';' are wanted";
@@ -229,7 +237,8 @@ static enum err add_line(struct suite *suite, char *line, unsigned number, bool 
     struct suite_case c = {.line = number};
     const char *wrong = is_obf ? read_board(&c, line) : read_line(&c, line);
     if (wrong != NULL) {
-        c = (struct suite_case){.line = number, .wrong = wrong};
+        c = (struct suite_case){.line = number, .is_wrong = true};
+        snprintf(c.position, sizeof c.position, "%s", wrong);
     } else if (is_obf && name[0] != '\0') {
         snprintf(c.id, sizeof c.id, "%s", name);
     } else if (c.id[0] == '\0') {
@@ -239,20 +248,11 @@ static enum err add_line(struct suite *suite, char *line, unsigned number, bool 
     return append(suite, &c);
 }
 
-static enum err read_file(struct suite *suite, const char *path, bool is_obf, char *why,
-                          size_t why_size)
+static enum err read_lines(struct suite *suite, FILE *file, bool is_obf, char wrong[WRONG_MAX])
 {
     char name[SUITE_ID_MAX] = "";
     enum err err = ERR_OK;
-    bool is_stdin = strcmp(path, "-") == 0;
-    struct lines lines = {.file = is_stdin ? stdin : fopen(path, "r")};
-    if (is_stdin) {
-        path = "standard input";
-    }
-    if (lines.file == NULL) {
-        snprintf(why, why_size, "%s: %s", path, strerror(errno));
-        return ERR_IO;
-    }
+    struct lines lines = {.file = file};
     while (err == ERR_OK && lines_next(&lines)) {
         char *text = lines.text + strspn(lines.text, " \t");
         if (*text == '#' || *text == '%') {
@@ -261,25 +261,97 @@ static enum err read_file(struct suite *suite, const char *path, bool is_obf, ch
             err = add_line(suite, text, lines.number, is_obf, name);
         }
     }
-    if (err != ERR_OK || !feof(lines.file)) {
-        err = err != ERR_OK ? err : ERR_IO;
-        snprintf(why, why_size, "%s: %s", path, strerror(errno));
-    }
+    err = err == ERR_OK && !feof(file) ? ERR_IO : err;
+    snprintf(wrong, WRONG_MAX, "%s", failure(err));
     lines_close(&lines);
-    if (!is_stdin) {
-        fclose(lines.file);
-    }
     return err;
 }
 
-enum err suite_read_epd(struct suite *suite, const char *path, char *why, size_t why_size)
+/* ---- games of Othello ---- */
+
+/* All bytes of the file and a zero. ERR_FULL: there are too many. */
+static enum err read_bytes(FILE *file, char **bytes, size_t *size)
 {
-    return read_file(suite, path, false, why, why_size);
+    size_t room = 1 << 15;
+    *size = 0;
+    *bytes = NULL;
+    do {
+        room *= 2;
+        char *more = room > GAMES_BYTES_MAX ? NULL : realloc(*bytes, room + 1);
+        if (more == NULL) {
+            return room > GAMES_BYTES_MAX ? ERR_FULL : ERR_NOMEM;
+        }
+        *bytes = more;
+        *size += fread(more + *size, 1, room - *size, file);
+    } while (*size == room);
+    (*bytes)[*size] = '\0';
+    return ferror(file) ? ERR_IO : ERR_OK;
 }
 
-enum err suite_read_obf(struct suite *suite, const char *path, char *why, size_t why_size)
+static void take_game(struct suite_case *c, const struct othello_game *game, unsigned empties)
 {
-    return read_file(suite, path, true, why, why_size);
+    const unsigned first = othello_count(othello_empties(game->board));
+    const unsigned last = othello_count(othello_empties(game->last));
+    struct othello_board board;
+    bool is_black;
+    if (othello_game_at(game, empties == SUITE_LAST ? last : empties, &board, &is_black)) {
+        othello_format(board, is_black, c->position);
+        return;
+    }
+    c->is_wrong = true;
+    snprintf(c->position, sizeof c->position,
+             "game %s: it goes from %u to %u empty squares, not to %u", c->id, first, last,
+             empties);
+}
+
+static enum err read_games(struct suite *suite, FILE *file, unsigned empties, char wrong[WRONG_MAX])
+{
+    struct game_file games;
+    struct othello_game game;
+    enum game_file_answer answer;
+    char *bytes;
+    size_t size;
+    enum err err = read_bytes(file, &bytes, &size);
+    if (err == ERR_OK && !game_file_open(&games, bytes, size, wrong)) {
+        free(bytes);
+        return ERR_SYNTAX;
+    }
+    while (err == ERR_OK && (answer = game_file_next(&games, &game, wrong)) != GAME_FILE_END) {
+        struct suite_case c = {.line = games.line, .is_wrong = answer == GAME_FILE_WRONG};
+        snprintf(c.id, sizeof c.id, "%u", games.game);
+        if (c.is_wrong) {
+            snprintf(c.position, sizeof c.position, "game %u: %.120s", games.game, wrong);
+        } else {
+            take_game(&c, &game, empties);
+        }
+        err = append(suite, &c);
+    }
+    snprintf(wrong, WRONG_MAX, "%s", failure(err));
+    free(bytes);
+    return err;
+}
+
+enum err suite_read(struct suite *suite, const char *path, enum suite_form form, unsigned empties,
+                    char *why, size_t why_size)
+{
+    const bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "r");
+    char wrong[WRONG_MAX];
+    enum err err = ERR_IO;
+    if (file == NULL) {
+        snprintf(wrong, sizeof wrong, "%s", failure(err));
+    } else if (form == SUITE_GAMES) {
+        err = read_games(suite, file, empties, wrong);
+    } else {
+        err = read_lines(suite, file, form == SUITE_OBF, wrong);
+    }
+    if (err != ERR_OK) {
+        snprintf(why, why_size, "%s: %s", is_stdin ? "standard input" : path, wrong);
+    }
+    if (file != NULL && !is_stdin) {
+        fclose(file);
+    }
+    return err;
 }
 
 void suite_close(struct suite *suite)

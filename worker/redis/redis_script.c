@@ -1,5 +1,7 @@
 #include "worker/redis/redis_script.h"
 
+/* KEYS and ARGV of each script: `row` in redis_shell_call.c. */
+
 /* Lua, as one line; comments are C's. An empty text is "", since C knows no empty character. */
 #define LUA(...) #__VA_ARGS__
 
@@ -92,7 +94,9 @@
     local NONE = char(0, 128, 1, 127, 255, 0, 0, 0, 0); \
 )
 
-static const char ask[] = BEGIN WRITE HOLDERS COUNTS SOUND LUA(
+const char *const redis_script_text[REDIS_SCRIPT_COUNT] = {
+
+[REDIS_ASK] = BEGIN WRITE HOLDERS COUNTS SOUND LUA(
     local me4, age, ops = ARGV[2], ARGV[4], ARGV[5];
     local verdicts = {[0] = char(0), char(1), char(2)};
     local out, o = {}, 0;
@@ -135,7 +139,7 @@ static const char ask[] = BEGIN WRITE HOLDERS COUNTS SOUND LUA(
         o = o + 3;
     end;
     return {concat(out), fault};
-);
+),
 
 /* leave: takes (me, slot) out of a list; returns what is left of the others, or nil. A node that
  * nobody is in any more has no key. Where the shorter list cannot be written, the key goes, too:
@@ -145,11 +149,6 @@ static const char ask[] = BEGIN WRITE HOLDERS COUNTS SOUND LUA(
     local function leave(ii, me, age) \
         local list = v[ii]; \
         if not list then return nil end; \
-        if #list == 10 and sub(list, 1, 6) == me then \
-            gone[#gone + 1] = KEYS[ii]; \
-            v[ii] = false; \
-            return nil; \
-        end; \
         local before = list; \
         for at = 1, #list - 9, 10 do \
             if sub(list, at, at + 5) == me then \
@@ -157,7 +156,7 @@ static const char ask[] = BEGIN WRITE HOLDERS COUNTS SOUND LUA(
                 break; \
             end; \
         end; \
-        list = clean(list); \
+        if list ~= "" then list = clean(list) end; \
         if list == "" then \
             gone[#gone + 1] = KEYS[ii]; \
             v[ii] = false; \
@@ -190,7 +189,7 @@ static const char ask[] = BEGIN WRITE HOLDERS COUNTS SOUND LUA(
     end; \
 )
 
-static const char store[] = BEGIN WRITE HOLDERS LEAVE SOUND OTHERS LUA(
+[REDIS_STORE] = BEGIN WRITE HOLDERS LEAVE SOUND OTHERS LUA(
     local me4, age, ops, ttl = ARGV[2], ARGV[4], ARGV[5], ARGV[7];
     local generation = v[3] and #v[3] == 2 and v[3] or char(0, 0);
     local notices;
@@ -242,19 +241,19 @@ static const char store[] = BEGIN WRITE HOLDERS LEAVE SOUND OTHERS LUA(
         end;
     end;
     return {sent, fault};
-);
+),
 
-static const char release[] = BEGIN WRITE HOLDERS LEAVE LUA(
+[REDIS_RELEASE] = BEGIN WRITE HOLDERS LEAVE LUA(
     local me4, age, ops = ARGV[2], ARGV[4], ARGV[5];
     for at = 1, #ops - 3, 4 do
         leave(u('>I2', ops, at + 2), me4 .. sub(ops, at, at + 1), age);
     end;
     if #gone > 0 then pcall('DEL', unpack(gone)) end;
     return {0, fault};
-);
+),
 
 /* The depth asked is the last byte of an i. */
-static const char peek[] = BEGIN HOLDERS COUNTS SOUND LUA(
+[REDIS_PEEK] = BEGIN HOLDERS COUNTS SOUND LUA(
     local out, o, byte = {}, 0, string.byte;
     for i = 3, #KEYS, 2 do
         local r, list, n = v[i], v[i + 1], 0;
@@ -264,7 +263,7 @@ static const char peek[] = BEGIN HOLDERS COUNTS SOUND LUA(
         o = o + 2;
     end;
     return {concat(out)};
-);
+),
 
 /* A key of another type under our prefix gives way. */
 #define FIRM LUA( \
@@ -292,15 +291,12 @@ static const char peek[] = BEGIN HOLDERS COUNTS SOUND LUA(
     local now = t[1] * 1000 + math.floor(t[2] / 1000); \
 )
 
-/* keys: boot, session, fresh session, m, w, n of before, n, jobs, jv, f
- * argv: boot, id, fresh id, record, time to live (ms), role ('w': worker), jv known, prefix of jobs,
- *       header, is hello, wants results, names of figures and numbers ...
- * A HELLO begins a life where there is none, and a session where there is none: under the fresh id,
+/* A HELLO begins a life where there is none, and a session where there is none: under the fresh id,
  * so that nobody who was in a node under an old one comes back. One that is said again finds the
  * session that the first has begun: a record tells by its token whose it is. Answers: boot, is the id fresh,
  * rank, workers, jv, JOBs if jv is another than known, jobs, and after a HELLO the server's version and
  * maxmemory-policy */
-static const char session[] = FIRM LUA(
+[REDIS_SESSION] = FIRM LUA(
     local is_hello, ttl, id = ARGV[10] == '1', tonumber(ARGV[5]), ARGV[2];
     local boot, key, is_fresh = text(KEYS[1]), KEYS[2], 0;
     if is_hello and not boot then
@@ -371,22 +367,18 @@ static const char session[] = FIRM LUA(
         end;
     end;
     return {boot, is_fresh, rank, workers, jv, is_list, jobs, open, about, fault};
-);
+),
 
-/* keys: session, m, w, n, f; argv: id, names of figures and numbers ... */
-static const char bye[] = FIRM LUA(
+[REDIS_BYE] = FIRM LUA(
     firm('DEL', KEYS[1]);
     firm('ZREM', KEYS[2], ARGV[1]);
     firm('ZREM', KEYS[3], ARGV[1]);
     firm('SREM', KEYS[4], ARGV[1]);
     for i = 2, #ARGV - 1, 2 do firm('HINCRBY', KEYS[5], ARGV[i], ARGV[i + 1]) end;
     return 0;
-);
+),
 
-/* keys: boot, session, j, jobs, jv, g
- * argv: boot, job, token, instance, name, JOB, time to live (ms), are jobs offered here, header,
- *       the most jobs */
-static const char post[] = FIRM LUA(
+[REDIS_POST] = FIRM LUA(
     if text(KEYS[1]) ~= ARGV[1] then return 1 end;
     if not text(KEYS[2]) then return 2 end;
     local old, is_home = text(KEYS[3]), ARGV[8] == '1';
@@ -407,11 +399,10 @@ static const char post[] = FIRM LUA(
     firm('SET', KEYS[3], head .. string.char(#ARGV[5]) .. ARGV[5] .. ARGV[6], 'PX', ARGV[7]);
     if is_home then firm('ZADD', KEYS[4], now + ARGV[7], ARGV[2]) end;
     return {0, fault};
-);
+),
 
-/* keys: boot, session, j, jobs, jv; argv: boot, job, instance, header, are jobs offered here
- * Its last reports still reach the owner for a while. */
-static const char stop[] = FIRM LUA(
+/* The last reports of a stopped job still reach its owner for a while. */
+[REDIS_STOP] = FIRM LUA(
     if text(KEYS[1]) ~= ARGV[1] then return 1 end;
     local record = text(KEYS[3]);
     if not record or #record < 34 then return 0 end;
@@ -423,11 +414,10 @@ static const char stop[] = FIRM LUA(
         pcall('PUBLISH', 'abdada:w', ARGV[4] .. 's' .. string.char(0) .. ARGV[2]);
     end;
     return {0, fault};
-);
+),
 
-/* keys: boot, session, j, p; argv: boot, depth, state, header, JOB_REPORT, instance if by a front-end
- * The owner's reports go to nobody: they are for people, and stand against those of workers. */
-static const char report[] = FIRM LUA(
+/* The owner's reports go to nobody: they are for people, and stand against those of workers. */
+[REDIS_REPORT] = FIRM LUA(
     if text(KEYS[1]) ~= ARGV[1] then return 1 end;
     if not text(KEYS[2]) then return 2 end;
     local record, depth = text(KEYS[3]), tonumber(ARGV[2]);
@@ -454,11 +444,10 @@ static const char report[] = FIRM LUA(
         end;
     end;
     return {0, fault};
-);
+),
 
-/* keys: boot, session, n; argv: boot, id, table id, prefix of sessions, header, SHARE
- * To two at most, drawn: what each receives does not grow with their number. */
-static const char share[] = FIRM LUA(
+/* To two at most, drawn: what each receives does not grow with their number. */
+[REDIS_SHARE] = FIRM LUA(
     if text(KEYS[1]) ~= ARGV[1] then return 1 end;
     if not text(KEYS[2]) then return 2 end;
     local sent = 0;
@@ -474,28 +463,10 @@ static const char share[] = FIRM LUA(
         end;
     end;
     return {sent, fault};
-);
+),
 
-/* keys: boot, session, h, m; argv: boot, last id read, weights
- * Answers: the last id now, what others and we have added after the one given, sessions */
-static const char history[] = FIRM LUA(
-    if text(KEYS[1]) ~= ARGV[1] then return 1 end;
-    if not text(KEYS[2]) then return 2 end;
-    if #ARGV[3] > 0 then
-        firm('XADD', KEYS[3], 'MAXLEN', '~', 512, '*', 'd', ARGV[3]);
-        firm('EXPIRE', KEYS[3], 60);
-    end;
-    local last, list = ARGV[2], {};
-    local got = firm('XRANGE', KEYS[3], '(' .. last, '+', 'COUNT', 256) or {};
-    for i, entry in ipairs(got) do
-        last = entry[1];
-        list[i] = entry[2][2];
-    end;
-    return {last, table.concat(list), firm('ZCARD', KEYS[4]) or 0, fault};
-);
-
-/* keys: m; argv: from, to, prefix of sessions. Answers: id, record, ms until it expires ... */
-static const char members[] = FIRM LUA(
+/* Answers: id, record, ms until it expires ... */
+[REDIS_MEMBERS] = FIRM LUA(
     local out = {};
     local got = firm('ZRANGE', KEYS[1], ARGV[1], ARGV[2], 'WITHSCORES') or {};
     for i = 1, #got, 2 do
@@ -504,11 +475,10 @@ static const char members[] = FIRM LUA(
         out[n + 3] = math.floor(got[i + 1] - now);
     end;
     return {#got / 2, out};
-);
+),
 
-/* keys: jobs, w; argv: from, to, prefix of jobs, prefix of sessions, prefix of progress
- * Answers: how many were read, then record, age in ms, workers, progress ... */
-static const char jobs[] = FIRM LUA(
+/* Answers: how many were read, then record, age in ms, workers, progress ... */
+[REDIS_JOBS] = FIRM LUA(
     local out, searching = {}, {};
     for _, id in ipairs(firm('ZRANGE', KEYS[2], 0, -1) or {}) do
         local s = text(ARGV[4] .. id);
@@ -527,10 +497,10 @@ static const char jobs[] = FIRM LUA(
         end;
     end;
     return {#got, out};
-);
+),
 
-/* keys: f, m, w, jobs; argv: prefix of sessions. Answers: names and numbers ... */
-static const char stats[] = FIRM LUA(
+/* Answers: names and numbers ... */
+[REDIS_STATS] = FIRM LUA(
     local out = firm('HGETALL', KEYS[1]) or {};
     local function add(name, value)
         out[#out + 1] = name;
@@ -554,20 +524,19 @@ static const char stats[] = FIRM LUA(
         add('memory_bytes', field('used_memory'));
     end;
     return {0, out};
-);
+),
 
-/* keys: boot; argv: boot, cursor, pattern of results, length of its prefix, least depth, is flush
- * Answers: the next cursor, then key and result in one text, at most 1024 (a page of the protocol):
+/* Answers: the next cursor, then key and result in one text, at most 1024 (a page of the protocol):
  * each step sees some 128 keys, of up to 4 results. */
-static const char scan[] = FIRM LUA(local u, sub = struct.unpack, string.sub;) SOUND LUA(
+[REDIS_SCAN] = FIRM LUA(local u, sub = struct.unpack, string.sub;) SOUND LUA(
     if text(KEYS[1]) ~= ARGV[1] then return 1 end;
     local cursor, out, steps = ARGV[2], {}, 0;
-    local skip, least = tonumber(ARGV[4]), tonumber(ARGV[5]);
+    local skip, least = #ARGV[3] - 1, tonumber(ARGV[4]);
     repeat
         local got = call('SCAN', cursor, 'MATCH', ARGV[3], 'COUNT', 128);
         local names = got[2];
         cursor, steps = got[1], steps + 1;
-        if #names > 0 and ARGV[6] == '1' then
+        if #names > 0 and ARGV[5] == '1' then
             local r = pcall('UNLINK', unpack(names));
             if type(r) == 'table' then return r end;
         elseif #names > 0 then
@@ -583,14 +552,8 @@ static const char scan[] = FIRM LUA(local u, sub = struct.unpack, string.sub;) S
         end;
     until cursor == '0' or steps == 4 or #out > 384;
     return {cursor, table.concat(out)};
-);
+),
+
+};
 
 /* clang-format on */
-
-const char *const redis_script_text[REDIS_SCRIPT_COUNT] = {
-    [REDIS_ASK] = ask,     [REDIS_STORE] = store,     [REDIS_RELEASE] = release,
-    [REDIS_PEEK] = peek,   [REDIS_SESSION] = session, [REDIS_BYE] = bye,
-    [REDIS_POST] = post,   [REDIS_STOP] = stop,       [REDIS_REPORT] = report,
-    [REDIS_SHARE] = share, [REDIS_HISTORY] = history, [REDIS_MEMBERS] = members,
-    [REDIS_JOBS] = jobs,   [REDIS_STATS] = stats,     [REDIS_SCAN] = scan,
-};

@@ -13,7 +13,6 @@
  *     m, w             sessions by expiry; workers in the order in which they came
  *     n:NAMESPACE      sessions that want the results of others (SHARE)
  *     j:JOB, jobs, jv  a job; the open jobs by expiry; a number that changes with them
- *     h:ROOTKEY        history updates, as a stream
  *     f                figures
  *
  * A script answers an integer of enum redis_script_status, or an array. One that cannot write (no
@@ -25,18 +24,16 @@
 #define WORKER_REDIS_REDIS_SCRIPT_H
 
 enum redis_script {
-    REDIS_ASK, /* keys: boot session r.. i..; boot me sessions age_s ops; answers */
-    REDIS_STORE, /* keys: boot session generation r.. i..; boot me sessions age_s ops header ttl_s
-                  */
-    REDIS_RELEASE, /* keys: boot session i..; boot me sessions age_s ops */
-    REDIS_PEEK, /* keys: boot session r i r i ..; boot me sessions; peeked */
+    REDIS_ASK,
+    REDIS_STORE,
+    REDIS_RELEASE,
+    REDIS_PEEK,
     REDIS_SESSION, /* HELLO, and its renewal */
     REDIS_BYE,
     REDIS_POST,
     REDIS_STOP,
     REDIS_REPORT,
     REDIS_SHARE,
-    REDIS_HISTORY,
     REDIS_MEMBERS,
     REDIS_JOBS,
     REDIS_STATS,

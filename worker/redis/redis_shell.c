@@ -16,7 +16,7 @@ enum {
     RENEW_US = REDIS_HEARTBEAT_MS * 1000,
 };
 
-/* Of a cluster: where jobs are offered. Every worker reports to each of them five times in a
+/* Nodes of a cluster where jobs are offered. Every worker reports to each of them five times in a
  * second, and what is published goes to all nodes: three, far from each other, so that the death of
  * a master leaves some. */
 static const unsigned job_shards[] = {0, 8, 15};
@@ -48,25 +48,20 @@ unsigned redis_shell_shards(const struct redis_address *address)
 
 /* ---- what the link brings ---- */
 
-static bool is_of_session(enum redis_script script)
-{
-    return script <= REDIS_SESSION;
-}
-
 /* Not known to be done, or refused: as when the connection to a shard breaks. */
-static void take_loss(struct redis_shell *s, const struct redis_pending *p)
+static void on_loss(struct redis_shell *s, const struct redis_pending *p)
 {
     if (p->script == REDIS_SCAN) {
         redis_shell_refuse(s, p->shard, PROTO_ERR_LIMIT, p->request, "the Redis did not answer");
     }
-    if (is_of_session(p->script) && !p->is_hello && p->session == s->shard[p->shard].session) {
+    if (p->script <= REDIS_SESSION && !p->is_hello && p->session == s->shard[p->shard].session) {
         redis_shell_end_session(s, p->shard);
     }
 }
 
-static void (*const take_answer[REDIS_SCRIPT_COUNT])(struct redis_shell *s,
-                                                     const struct redis_pending *p,
-                                                     const struct redisReply *r) = {
+static void (*const on_answer[REDIS_SCRIPT_COUNT])(struct redis_shell *s,
+                                                   const struct redis_pending *p,
+                                                   const struct redisReply *r) = {
 #define X(script, name) [REDIS_##script] = redis_##name,
     REDIS_ANSWERS(X)
 #undef X
@@ -82,20 +77,20 @@ static void answered(void *self, uint64_t tag, const struct redisReply *reply)
         return;
     }
     if (reply == NULL) {
-        take_loss(s, &p);
+        on_loss(s, &p);
     } else if (redis_reply_error(reply, &words)) {
         redis_shell_complain(s, words.at, words.length);
-        take_loss(s, &p);
+        on_loss(s, &p);
     } else if (redis_reply_number(reply, &status) &&
                (status == REDIS_OTHER_BOOT || status == REDIS_NO_SESSION)) {
         if (p.script == REDIS_SCAN) {
-            take_loss(s, &p);
+            on_loss(s, &p);
         }
         if (p.session == s->shard[p.shard].session) {
             redis_shell_end_session(s, p.shard);
         }
-    } else if (take_answer[p.script] != NULL) {
-        take_answer[p.script](s, &p, reply);
+    } else if (on_answer[p.script] != NULL) {
+        on_answer[p.script](s, &p, reply);
     }
     free(p.asks);
 }
@@ -120,14 +115,6 @@ static void denied(void *self, const char *channel, const char *why)
     redis_shell_complain(self, why, strlen(why));
 }
 
-static void open_names(struct redis_shell *s, const struct redis_address *address)
-{
-    s->random = rng_mix(clock_unique());
-    snprintf(s->token, sizeof s->token, "%016llx", (unsigned long long)rng_next(&s->random));
-    snprintf(s->channel, sizeof s->channel, "abdada:c:%s", s->token);
-    redis_address_text(address, s->name);
-}
-
 enum err redis_shell_open(struct redis_shell **out, const struct redis_address *address,
                           const char *program, struct redis_shell *first)
 {
@@ -138,8 +125,10 @@ enum err redis_shell_open(struct redis_shell **out, const struct redis_address *
     s->shards = redis_shell_shards(address);
     s->program = program;
     s->first = first != NULL ? first : s;
-    open_names(s, address);
-    redis_shell_open_pending(s);
+    s->random = rng_mix(clock_unique());
+    snprintf(s->token, sizeof s->token, "%016llx", (unsigned long long)rng_next(&s->random));
+    snprintf(s->channel, sizeof s->channel, "abdada:c:%s", s->token);
+    redis_address_text(address, s->name);
     for (unsigned i = 0; i < s->shards; i++) {
         open_shard(s, i);
     }
@@ -194,13 +183,6 @@ static bool (*const on_message[UINT8_MAX + 1])(struct redis_shell *s, unsigned s
 #undef X
 };
 
-/* All but HELLO, BYE, and what is for people. */
-static bool needs_session(enum proto_type type)
-{
-    return type != PROTO_HELLO && type != PROTO_BYE && type != PROTO_STATS &&
-           type != PROTO_MEMBERS && type != PROTO_JOBS;
-}
-
 static bool send_bytes(void *self, unsigned shard, const uint8_t *bytes, size_t length)
 {
     struct redis_shell *s = self;
@@ -213,20 +195,13 @@ static bool send_bytes(void *self, unsigned shard, const uint8_t *bytes, size_t 
     figure[REDIS_FIGURE_messages]++;
     figure[REDIS_FIGURE_batches] += m.type == PROTO_RETRIEVE_ASK || m.type == PROTO_STORE_HASH ||
                                     m.type == PROTO_RELEASE || m.type == PROTO_PEEK;
-    if (needs_session(m.type) && s->shard[shard].session == 0) {
+    const bool is_for_people =
+        m.type == PROTO_STATS || m.type == PROTO_MEMBERS || m.type == PROTO_JOBS;
+    if (m.type != PROTO_HELLO && m.type != PROTO_BYE && !is_for_people &&
+        s->shard[shard].session == 0) {
         return false;
     }
     return on_message[m.type] == NULL || on_message[m.type](s, shard, &m);
-}
-
-static void renew_all(struct redis_shell *s, uint64_t now_us)
-{
-    for (unsigned i = 0; i < s->shards; i++) {
-        const struct redis_shard *of = &s->shard[i];
-        if (of->session != 0 && now_us >= of->renewed_us + RENEW_US) {
-            (void)redis_renew(s, i);
-        }
-    }
 }
 
 static void read_all(struct redis_shell *s)
@@ -235,7 +210,12 @@ static void read_all(struct redis_shell *s)
     if (now_us - s->ticked_us >= TICK_US) {
         s->ticked_us = now_us;
         redis_link_tick(s->link, now_us);
-        renew_all(s, now_us);
+        for (unsigned i = 0; i < s->shards; i++) {
+            const struct redis_shard *of = &s->shard[i];
+            if (of->session != 0 && now_us >= of->renewed_us + RENEW_US) {
+                (void)redis_renew(s, i, 0, true);
+            }
+        }
     }
     (void)redis_link_drain(s->link, now_us);
 }
@@ -282,9 +262,9 @@ static void hello_refused(void *self, unsigned shard, struct proto_text why)
     redis_shell_complain(self, why.at, why.length);
 }
 
-struct remote_shell redis_shell_of(struct redis_shell *shell)
+struct lane redis_shell_lane(struct redis_shell *shell)
 {
-    return (struct remote_shell){
+    return (struct lane){
         .self = shell,
         .now = now,
         .send = send_bytes,
@@ -292,7 +272,7 @@ struct remote_shell redis_shell_of(struct redis_shell *shell)
         .refused = hello_refused,
         .sleep = sleep_until,
         .descriptors = descriptors,
-        .ask_cost_us = SHELL_ASK_US,
+        .ask_cost_us = LANE_ASK_US,
         .rest_us = REST_US,
     };
 }

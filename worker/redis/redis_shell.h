@@ -18,7 +18,7 @@
 #define WORKER_REDIS_REDIS_SHELL_H
 
 #include "common/redis/redis_address.h"
-#include "proto/transport/shell.h"
+#include "proto/lane/lane.h"
 
 struct redis_shell;
 
@@ -32,6 +32,6 @@ void redis_shell_close(struct redis_shell **shell);
 
 /* 0: this build has no Redis (redis_shell_none.c). */
 unsigned redis_shell_shards(const struct redis_address *address);
-struct remote_shell redis_shell_of(struct redis_shell *shell);
+struct lane redis_shell_lane(struct redis_shell *shell);
 
 #endif

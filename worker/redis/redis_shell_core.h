@@ -1,10 +1,11 @@
 /* redis_shell_core: what the files of the Redis shell share (redis_shell*.c); nobody else includes
  * it.
  *
- * A message of the client becomes one call of a script; what is needed to answer the client waits
- * in a struct redis_pending under the call's tag. Names of keys are made of the shard's prefix. A
- * call whose answer is lost ends the session of that shard, as a lost connection does at a
- * ttserver: the next HELLO begins another one, and nobody counts what the old one had in flight.
+ * A message of the client becomes one call of a script, with what its row says
+ * (redis_shell_call.c); what is needed to answer the client waits in a struct redis_pending under
+ * the call's tag. A call whose answer is lost ends the session of that shard, as a lost connection
+ * does at a ttserver: the next HELLO begins another one, and nobody counts what the old one had in
+ * flight.
  *
  * Threads: the shell's own. Memory: in open; a batch of several asks is copied while it is under
  * way; so is what has come and was not read yet. */
@@ -12,17 +13,15 @@
 #define WORKER_REDIS_REDIS_SHELL_CORE_H
 
 #include "common/redis/redis_link.h"
-#include "common/tt/history_sums.h"
 #include "proto/client/client.h"
 #include "worker/redis/redis_script.h"
 
 #include <stdatomic.h>
 
 enum {
-    /* Version of all that is kept and published there, and of the names of keys: of those that are
-     * spoken here the one that most builds know. When PROTO_LOWEST rises this is to be a number of
-     * its own, kept: builds that name the keys otherwise see another table. */
-    REDIS_VERSION = PROTO_LOWEST,
+    /* Version of all that is kept and published there, and of the names of keys: builds that name
+     * the keys otherwise see another table. */
+    REDIS_VERSION = PROTO_VERSION,
     REDIS_HEARTBEAT_MS = 1000,
     REDIS_SESSION_MS = 3500, /* 3.5 of these */
     REDIS_AGE_S = 60, /* age limit of an in-flight entry */
@@ -32,16 +31,20 @@ enum {
     REDIS_KEY_MAX = 48,
     REDIS_ARGS_MAX = 2 * PROTO_BATCH_MAX + 16,
     REDIS_PLACES = 4 * PROTO_BATCH_MAX, /* a power of two */
+    REDIS_PAGE_SHIFT = 40,
     REDIS_SAID_MAX = 16, /* kinds of trouble that are said */
-    REDIS_HEADER_BYTES = 1 + REDIS_BOOT_BYTES, /* head of what is published: shard, boot id */
+    REDIS_HEADER_BYTES = 1 + REDIS_BOOT_BYTES, /* head of what is published, so that nothing is
+                                                  taken for another life's: shard, boot id */
 };
+
+/* A cursor of ours grows (PROTOCOL.md): above Redis's is the page's number. */
+#define REDIS_CURSOR_MAX ((UINT64_C(1) << REDIS_PAGE_SHIFT) - 1)
 
 /* What STATS answers besides what the script adds: counted here, summed at the server. */
 /* clang-format off */
 #define REDIS_FIGURES(X)                                                                   \
     X(asks) X(cuts) X(busy) X(opens) X(stores) X(releases) X(peeks) X(batches) X(messages) \
-    X(node_dones) X(shared) X(job_posts) X(job_reports) X(reports_unknown_job)             \
-    X(history_published) X(history_sent)
+    X(node_dones) X(shared) X(job_posts) X(job_reports) X(reports_unknown_job)
 /* clang-format on */
 
 enum redis_figure {
@@ -57,12 +60,12 @@ struct redis_pending {
     uint8_t shard;
     bool is_used, is_hello, is_flush;
     bool is_silent; /* nobody waits for the answer */
-    uint16_t count; /* operations */
-    uint16_t next; /* next free place */
+    uint8_t state; /* of a report */
+    uint16_t count; /* operations; rows of a page; a depth */
     uint32_t request;
     uint32_t session, fresh_session; /* whose call it is; HELLO: the id it may have instead */
-    uint32_t epoch, cursor, reads; /* HISTORY */
-    uint64_t id; /* a job's, a root key, where a page begins */
+    uint64_t id; /* a job's; where a page begins; HELLO: the boot id of a life that it begins */
+    uint64_t namespace_id;
     struct tt_ask ask; /* a batch of one */
     struct tt_ask *asks; /* a batch of several; allocated */
 };
@@ -74,7 +77,7 @@ struct redis_shard {
     char prefix[REDIS_PREFIX_MAX];
     unsigned prefix_length;
     /* state */
-    uint8_t boot[REDIS_BOOT_BYTES];
+    uint64_t boot;
     uint32_t session; /* 0: none */
     uint32_t fresh_session; /* what HELLOs offer until one begins a session; 0: none is drawn */
     uint32_t dropped_session; /* session to be ended; 0: none */
@@ -85,16 +88,6 @@ struct redis_shard {
     uint64_t job[REDIS_JOBS_MAX];
     unsigned jobs;
     uint32_t figure[REDIS_FIGURE_COUNT]; /* not yet at the server */
-};
-
-/* Sums of one root key, as this client knows them. */
-struct redis_history {
-    struct tt_history sums;
-    uint64_t root_key;
-    uint32_t epoch; /* 0: none */
-    uint32_t reads;
-    unsigned shard;
-    char last[32]; /* id of the last update read */
 };
 
 /* Messages for the client, which takes them one at a time: one answer may be several. */
@@ -122,13 +115,14 @@ struct redis_shell {
     bool is_reading; /* set from the first message of a round to its end */
     struct redis_inbox inbox;
     struct redis_pending pending[REDIS_PENDING_MAX];
-    uint16_t free_pending;
+    unsigned last_pending; /* place of the last call */
     _Atomic uint64_t said[REDIS_SAID_MAX]; /* of `first`: what was said lately */
     _Atomic uint64_t said_from_us; /* of `first`: forgotten some minutes later, all at once */
-    struct redis_history history;
     /* scratch */
     bool is_hashed;
-    unsigned keys, args; /* counts of the call that is being made */
+    const void *body; /* of the call that is being made; ... */
+    size_t body_length;
+    unsigned keys, args; /* ... counts of what it has; keys are arguments, too */
     const char *arg[REDIS_ARGS_MAX];
     size_t arg_length[REDIS_ARGS_MAX];
     char key_bytes[REDIS_ARGS_MAX][REDIS_KEY_MAX];
@@ -138,47 +132,32 @@ struct redis_shell {
     uint8_t out[PROTO_MESSAGE_MAX];
 };
 
-/* ---- a call: begin, keys, then arguments, send ---- */
+/* ---- a call ---- */
 
-/* With the keys of boot and session, but for `session` 0, and their values that a script wants. */
-void redis_shell_begin(struct redis_shell *s, unsigned shard);
-/* The first argument: the boot id that we know. */
-void redis_shell_begin_args(struct redis_shell *s, unsigned shard);
-/* A key of the shard: its kind, then bytes. Returns its place among the keys, from 1. */
-unsigned redis_shell_key(struct redis_shell *s, unsigned shard, const char *kind, const void *bytes,
-                         size_t length);
-/* The same, and no bytes, or those of a number. */
-unsigned redis_shell_named_key(struct redis_shell *s, unsigned shard, const char *kind);
-unsigned redis_shell_number_key(struct redis_shell *s, unsigned shard, const char *kind,
-                                uint64_t number);
-/* Keys of nodes; one that the call has already is not added again. */
-unsigned redis_shell_result_key(struct redis_shell *s, unsigned shard, uint64_t key);
-unsigned redis_shell_inflight_key(struct redis_shell *s, unsigned shard, uint64_t key,
-                                  uint8_t depth);
-void redis_shell_arg(struct redis_shell *s, const void *bytes, size_t length);
-void redis_shell_text(struct redis_shell *s, const char *text);
-/* False: not taken; nothing is pending then. `pending` is copied (its asks become the shell's). */
+/* A call with what all calls have. The rest is the caller's to set. */
+struct redis_pending redis_shell_pending(const struct redis_shell *s, unsigned shard,
+                                         enum redis_script script, uint32_t request, uint64_t id);
+/* Calls the script, with what its row says, `body` included. False: not taken; nothing is pending
+ * then. `pending` is copied (its asks become the shell's). */
 bool redis_shell_call(struct redis_shell *s, const struct redis_pending *pending);
-void redis_shell_open_pending(struct redis_shell *s);
+/* The same in two steps, for more keys between them: each its kind, then bytes. Returns its place
+ * among the keys, from 1. */
+void redis_shell_begin(struct redis_shell *s, const struct redis_pending *pending);
+unsigned redis_shell_key(struct redis_shell *s, unsigned shard, const char *kind,
+                         const uint8_t *bytes, size_t length);
+bool redis_shell_send(struct redis_shell *s, const struct redis_pending *pending);
 /* The call with that tag; it is no longer under way. False: there is none. */
 bool redis_shell_take_pending(struct redis_shell *s, uint64_t tag, struct redis_pending *out);
-
-/* Arguments that several scripts have: the prefix of keys of a kind; a number, in digits or in 8
- * bytes; what is published begins with this: shard and boot, so that nothing is taken for another
- * life's. */
-void redis_shell_prefix_arg(struct redis_shell *s, unsigned shard, const char *kind);
-void redis_shell_number_arg(struct redis_shell *s, uint64_t value);
-void redis_shell_u64_arg(struct redis_shell *s, uint64_t value);
-void redis_shell_header_arg(struct redis_shell *s, unsigned shard);
-void redis_shell_session_arg(struct redis_shell *s, uint32_t session);
-/* What every call has to be answered. */
-struct redis_pending redis_shell_pending(const struct redis_shell *s, unsigned shard,
-                                         enum redis_script script, uint32_t request);
 
 /* ---- the client ---- */
 
 /* Puts a message into the inbox; without memory for it, it is lost. */
 void redis_shell_give(struct redis_shell *s, unsigned shard, const struct proto_message *message);
+/* The same for the answer to the call `p`, with its fields. */
+#define REDIS_GIVE_ANSWER(s, p, TYPE, field, ...)                  \
+    redis_shell_give(s, (p)->shard,                                \
+                     &(struct proto_message){.type = PROTO_##TYPE, \
+                                             .field = {.request = (p)->request, __VA_ARGS__}})
 void redis_shell_give_bytes(struct redis_shell *s, unsigned shard, const uint8_t *bytes,
                             size_t length);
 /* Gives the client the first message of the inbox; false: it is empty. */
@@ -202,7 +181,7 @@ void redis_shell_stop_job(struct redis_shell *s, unsigned shard, uint64_t job, u
     X(HELLO, hello) X(BYE, bye) X(STATS, stats) X(MEMBERS, members) X(JOBS, jobs) \
     X(RETRIEVE_ASK, ask) X(STORE_HASH, store) X(RELEASE, release) X(PEEK, peek) \
     X(HEARTBEAT, heartbeat) X(JOB_POST, post) X(JOB_STOP, stop)                 \
-    X(JOB_REPORT, report) X(SHARE, share) X(HISTORY, history) X(SCAN, scan)     \
+    X(JOB_REPORT, report) X(SHARE, share) X(SCAN, scan)     \
     X(FLUSH, flush)
 /* clang-format on */
 
@@ -211,8 +190,8 @@ void redis_shell_stop_job(struct redis_shell *s, unsigned shard, uint64_t job, u
 REDIS_MESSAGES(X)
 #undef X
 
-/* As a HEARTBEAT, which nobody asked for. */
-bool redis_renew(struct redis_shell *s, unsigned shard);
+/* Renews the session, as a HEARTBEAT does; `is_silent`: the client did not ask for it. */
+bool redis_renew(struct redis_shell *s, unsigned shard, uint32_t request, bool is_silent);
 
 /* ---- what each script's answer means ---- */
 
@@ -220,7 +199,7 @@ bool redis_renew(struct redis_shell *s, unsigned shard);
 #define REDIS_ANSWERS(X)                                                   \
     X(ASK, asked) X(STORE, stored) X(RELEASE, stored) X(PEEK, peeked)      \
     X(SESSION, greeted) X(POST, posted) X(STOP, posted) X(REPORT, reported) \
-    X(SHARE, shared) X(HISTORY, history_read) X(MEMBERS, members_read)     \
+    X(SHARE, shared) X(MEMBERS, members_read)     \
     X(JOBS, jobs_read) X(STATS, stats_read) X(SCAN, scanned)
 /* clang-format on */
 
@@ -237,7 +216,7 @@ void redis_published(struct redis_shell *s, bool is_ours, const char *bytes, siz
 
 /* Says what is wrong with the Redis, with advice where there is one; each kind once. */
 void redis_shell_complain(struct redis_shell *s, const char *why, size_t length);
-/* Of the words that a script added to its answer as element i, if any. */
+/* Says the words that a script added to its answer as element i, if any. */
 void redis_shell_complain_of(struct redis_shell *s, const struct redisReply *r, size_t i);
 /* One line, unless one of that kind was said in the last minutes. */
 void redis_shell_say(struct redis_shell *s, const char *kind, const char *words);
@@ -249,7 +228,7 @@ bool redis_reply_error(const struct redisReply *reply, struct proto_text *out);
 bool redis_reply_text(const struct redisReply *reply, struct proto_text *out);
 /* An integer, or a text of digits. */
 bool redis_reply_number(const struct redisReply *reply, uint64_t *out);
-/* Of an array. */
+/* Elements of an array. */
 size_t redis_reply_count(const struct redisReply *reply);
 const struct redisReply *redis_reply_at(const struct redisReply *reply, size_t i);
 

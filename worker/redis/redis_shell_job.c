@@ -16,44 +16,20 @@ enum { MEMBERS_PAGE = 256, JOBS_PAGE = 8 };
 bool redis_on_post(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
     const struct redis_shard *of = &s->shard[shard];
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_POST, 0);
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_POST, 0, m->job_post.job);
     struct proto_message job = {.type = PROTO_JOB};
-    p.id = m->job_post.job;
     _Static_assert(sizeof job.job == sizeof m->job_post, "JOB and JOB_POST have the same fields");
     memcpy(&job.job, &m->job_post, sizeof job.job);
     job.job.user = proto_alias(s->instance);
-    size_t length = of->has_jobs ? proto_encode_as(REDIS_VERSION, &job, s->out, sizeof s->out) : 0;
-    redis_shell_begin(s, shard);
-    redis_shell_number_key(s, shard, "j:", p.id);
-    redis_shell_named_key(s, shard, "jobs");
-    redis_shell_named_key(s, shard, "jv");
-    redis_shell_number_key(s, shard, "g:", m->job_post.namespace_id);
-    redis_shell_begin_args(s, shard);
-    redis_shell_u64_arg(s, p.id);
-    redis_shell_text(s, s->token);
-    redis_shell_u64_arg(s, s->instance);
-    redis_shell_text(s, s->client_name);
-    redis_shell_arg(s, s->out, length);
-    redis_shell_number_arg(s, REDIS_SESSION_MS);
-    redis_shell_text(s, of->has_jobs ? "1" : "0");
-    redis_shell_header_arg(s, shard);
-    redis_shell_number_arg(s, REDIS_JOBS_MAX);
+    s->body = s->out;
+    s->body_length = of->has_jobs ? proto_encode(&job, s->out, sizeof s->out) : 0;
+    p.namespace_id = m->job_post.namespace_id;
     return redis_shell_call(s, &p);
 }
 
 bool redis_on_stop(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_STOP, 0);
-    p.id = m->job_stop.job;
-    redis_shell_begin(s, shard);
-    redis_shell_number_key(s, shard, "j:", p.id);
-    redis_shell_named_key(s, shard, "jobs");
-    redis_shell_named_key(s, shard, "jv");
-    redis_shell_begin_args(s, shard);
-    redis_shell_u64_arg(s, p.id);
-    redis_shell_u64_arg(s, s->instance);
-    redis_shell_header_arg(s, shard);
-    redis_shell_text(s, s->shard[shard].has_jobs ? "1" : "0");
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_STOP, 0, m->job_stop.job);
     return redis_shell_call(s, &p);
 }
 
@@ -80,9 +56,8 @@ void redis_posted(struct redis_shell *s, const struct redis_pending *p, const st
 bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
     const struct redis_shard *of = &s->shard[shard];
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_REPORT, 0);
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_REPORT, 0, m->job_report.job);
     struct proto_message report = *m;
-    p.id = m->job_report.job;
     bool is_front = s->role == PROTO_FRONT;
     if (!is_front) {
         s->searches = m->job_report.state == PROTO_JOB_SEARCHING ? p.id : 0;
@@ -92,20 +67,10 @@ bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_m
     }
     report.job_report.instance = proto_alias(s->instance);
     report.job_report.name = proto_text_of(s->client_name);
-    size_t length = proto_encode_as(REDIS_VERSION, &report, s->out, sizeof s->out);
-    redis_shell_begin(s, shard);
-    redis_shell_number_key(s, shard, "j:", p.id);
-    redis_shell_number_key(s, shard, "p:", p.id);
-    redis_shell_begin_args(s, shard);
-    redis_shell_number_arg(s, m->job_report.depth);
-    redis_shell_number_arg(s, m->job_report.state);
-    redis_shell_header_arg(s, shard);
-    redis_shell_arg(s, s->out, length);
-    if (is_front) {
-        redis_shell_u64_arg(s, s->instance);
-    } else {
-        redis_shell_text(s, "");
-    }
+    s->body = s->out;
+    s->body_length = proto_encode(&report, s->out, sizeof s->out);
+    p.count = m->job_report.depth;
+    p.state = m->job_report.state;
     return redis_shell_call(s, &p);
 }
 
@@ -124,7 +89,7 @@ void redis_reported(struct redis_shell *s, const struct redis_pending *p,
 
 /* ---- what was published ---- */
 
-static void take_notices(struct redis_shell *s, unsigned shard, const char *bytes, size_t length)
+static void on_notices(struct redis_shell *s, unsigned shard, const char *bytes, size_t length)
 {
     struct tt_store *list = s->answers.stores;
     size_t count = length / REDIS_NOTICE_BYTES;
@@ -141,20 +106,13 @@ static void take_notices(struct redis_shell *s, unsigned shard, const char *byte
             .move = (uint16_t)redis_get(at + 12, 2),
         };
     }
-    struct proto_message m = {.type = PROTO_NODE_DONE};
-    m.node_done.list = (struct proto_stores){(uint32_t)count, list};
+    const struct proto_message m = {.type = PROTO_NODE_DONE,
+                                    .node_done.list = {(uint32_t)count, list}};
     redis_shell_give(s, shard, &m);
 }
 
-static void take_stop(struct redis_shell *s, unsigned shard, const char *bytes, size_t length)
-{
-    if (length == 9 && (uint8_t)bytes[0] <= PROTO_STOP_EXPIRED) {
-        redis_shell_stop_job(s, shard, redis_get(bytes + 1, 8), (uint8_t)bytes[0]);
-    }
-}
-
-static void take_message(struct redis_shell *s, unsigned shard, enum proto_type type,
-                         const char *bytes, size_t length)
+static void on_message(struct redis_shell *s, unsigned shard, enum proto_type type,
+                       const char *bytes, size_t length)
 {
     struct proto_message m;
     const uint8_t *message = (const uint8_t *)bytes;
@@ -168,7 +126,7 @@ void redis_published(struct redis_shell *s, bool is_ours, const char *bytes, siz
 {
     unsigned shard = length > REDIS_HEADER_BYTES ? (uint8_t)bytes[0] : REDIS_SHELL_SHARDS;
     if (shard >= s->shards || s->shard[shard].session == 0 ||
-        memcmp(bytes + 1, s->shard[shard].boot, REDIS_BOOT_BYTES) != 0) {
+        redis_get(bytes + 1, REDIS_BOOT_BYTES) != s->shard[shard].boot) {
         return;
     }
     char kind = bytes[REDIS_HEADER_BYTES];
@@ -176,14 +134,15 @@ void redis_published(struct redis_shell *s, bool is_ours, const char *bytes, siz
     length -= REDIS_HEADER_BYTES + 1;
     if (!is_ours && s->role == PROTO_WORKER && kind == 'j') {
         redis_shell_offer_job(s, shard, (const uint8_t *)bytes, length);
-    } else if (!is_ours && s->role == PROTO_WORKER && kind == 's') {
-        take_stop(s, shard, bytes, length);
+    } else if (!is_ours && s->role == PROTO_WORKER && kind == 's' && length == 9 &&
+               (uint8_t)bytes[0] <= PROTO_STOP_EXPIRED) {
+        redis_shell_stop_job(s, shard, redis_get(bytes + 1, 8), (uint8_t)bytes[0]);
     } else if (is_ours && kind == 'n') {
-        take_notices(s, shard, bytes, length);
+        on_notices(s, shard, bytes, length);
     } else if (is_ours && kind == 'r') {
-        take_message(s, shard, PROTO_JOB_REPORT, bytes, length);
+        on_message(s, shard, PROTO_JOB_REPORT, bytes, length);
     } else if (is_ours && kind == 'h') {
-        take_message(s, shard, PROTO_SHARE, bytes, length);
+        on_message(s, shard, PROTO_SHARE, bytes, length);
     }
 }
 
@@ -191,14 +150,7 @@ void redis_published(struct redis_shell *s, bool is_ours, const char *bytes, siz
 
 bool redis_on_stats(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_STATS, m->stats.request);
-    redis_shell_begin(s, shard);
-    s->keys = s->args = 0;
-    redis_shell_named_key(s, shard, "f");
-    redis_shell_named_key(s, shard, "m");
-    redis_shell_named_key(s, shard, "w");
-    redis_shell_named_key(s, shard, "jobs");
-    redis_shell_prefix_arg(s, shard, "s:");
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_STATS, m->stats.request, 0);
     return redis_shell_call(s, &p);
 }
 
@@ -228,29 +180,16 @@ void redis_stats_read(struct redis_shell *s, const struct redis_pending *p,
     for (size_t i = 0; i < bounds_count; i++) {
         figure[count++] = (struct proto_figure){proto_text_of(bounds[i].name), bounds[i].value};
     }
-    struct proto_message m = {.type = PROTO_STATS_ANSWER};
-    m.stats_answer.request = p->request;
-    m.stats_answer.list = (struct proto_figures){count, figure};
-    redis_shell_give(s, p->shard, &m);
+    REDIS_GIVE_ANSWER(s, p, STATS_ANSWER, stats_answer, .list = {count, figure});
 }
 
 /* ---- MEMBERS ---- */
 
-static void page_args(struct redis_shell *s, uint32_t from, unsigned page)
-{
-    redis_shell_number_arg(s, from);
-    redis_shell_number_arg(s, (uint64_t)from + page - 1);
-}
-
 bool redis_on_members(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_MEMBERS, m->members.request);
-    p.id = m->members.from;
-    redis_shell_begin(s, shard);
-    s->keys = s->args = 0;
-    redis_shell_named_key(s, shard, "m");
-    page_args(s, m->members.from, MEMBERS_PAGE);
-    redis_shell_prefix_arg(s, shard, "s:");
+    struct redis_pending p =
+        redis_shell_pending(s, shard, REDIS_MEMBERS, m->members.request, m->members.from);
+    p.count = MEMBERS_PAGE;
     return redis_shell_call(s, &p);
 }
 
@@ -285,27 +224,17 @@ void redis_members_read(struct redis_shell *s, const struct redis_pending *p,
     for (size_t i = 0; i < got; i++) {
         count += read_member(list, 3 * i, &row[count]);
     }
-    struct proto_message m = {.type = PROTO_MEMBERS_ANSWER};
-    m.members_answer.request = p->request;
-    m.members_answer.next = got == MEMBERS_PAGE ? (uint32_t)p->id + got : 0;
-    m.members_answer.list = (struct proto_member_rows){count, row};
-    redis_shell_give(s, p->shard, &m);
+    REDIS_GIVE_ANSWER(s, p, MEMBERS_ANSWER, members_answer, .list = {count, row},
+                      .next = got == MEMBERS_PAGE ? (uint32_t)p->id + got : 0);
 }
 
 /* ---- JOBS ---- */
 
 bool redis_on_jobs(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_JOBS, m->jobs.request);
-    p.id = m->jobs.from;
-    redis_shell_begin(s, shard);
-    s->keys = s->args = 0;
-    redis_shell_named_key(s, shard, "jobs");
-    redis_shell_named_key(s, shard, "w");
-    page_args(s, m->jobs.from, JOBS_PAGE);
-    redis_shell_prefix_arg(s, shard, "j:");
-    redis_shell_prefix_arg(s, shard, "s:");
-    redis_shell_prefix_arg(s, shard, "p:");
+    struct redis_pending p =
+        redis_shell_pending(s, shard, REDIS_JOBS, m->jobs.request, m->jobs.from);
+    p.count = JOBS_PAGE;
     return redis_shell_call(s, &p);
 }
 
@@ -370,18 +299,15 @@ void redis_jobs_read(struct redis_shell *s, const struct redis_pending *p,
     for (size_t i = 0; i < got; i++) {
         count += read_job(s, list, 4 * i, &row[count]);
     }
-    struct proto_message m = {.type = PROTO_JOBS_ANSWER};
-    m.jobs_answer.request = p->request;
-    m.jobs_answer.next = got == JOBS_PAGE ? (uint32_t)p->id + got : 0;
-    m.jobs_answer.list = (struct proto_job_rows){count, row};
-    redis_shell_give(s, p->shard, &m);
+    REDIS_GIVE_ANSWER(s, p, JOBS_ANSWER, jobs_answer, .list = {count, row},
+                      .next = got == JOBS_PAGE ? (uint32_t)p->id + got : 0);
 }
 
 /* ---- SHARE ---- */
 
 bool redis_on_share(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SHARE, 0);
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SHARE, 0, 0);
     if (m->share.list.count == 0) {
         return true;
     }
@@ -390,18 +316,11 @@ bool redis_on_share(struct redis_shell *s, unsigned shard, const struct proto_me
         for (unsigned i = 0; i < s->shards; i++) {
             s->shard[i].renewed_us = 0; /* others choose by it to whom they send */
         }
-        (void)redis_renew(s, shard);
+        (void)redis_renew(s, shard, 0, true);
     }
     p.count = (uint16_t)m->share.list.count;
-    size_t length = proto_encode_as(REDIS_VERSION, m, s->out, sizeof s->out);
-    redis_shell_begin(s, shard);
-    redis_shell_number_key(s, shard, "n:", s->namespace_id);
-    redis_shell_begin_args(s, shard);
-    redis_shell_session_arg(s, s->shard[shard].session);
-    redis_shell_u64_arg(s, s->table_id);
-    redis_shell_prefix_arg(s, shard, "s:");
-    redis_shell_header_arg(s, shard);
-    redis_shell_arg(s, s->out, length);
+    s->body = s->out;
+    s->body_length = proto_encode(m, s->out, sizeof s->out);
     return redis_shell_call(s, &p);
 }
 

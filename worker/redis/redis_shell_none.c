@@ -19,7 +19,7 @@ void redis_shell_close(struct redis_shell **shell)
     (void)shell;
 }
 
-struct remote_shell redis_shell_of(struct redis_shell *shell)
+struct lane redis_shell_lane(struct redis_shell *shell)
 {
-    return (struct remote_shell){.self = shell};
+    return (struct lane){.self = shell};
 }

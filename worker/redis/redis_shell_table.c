@@ -1,37 +1,61 @@
 /* The table over Redis: of the four operations a batch becomes one call, its answer one message;
- * the sums of history tables; SCAN and FLUSH. */
+ * SCAN and FLUSH. */
 #include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/redis/redis_shell_core.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    WEIGHT_BYTES = 6, /* index, weight */
-    WAIT_MIN_MS = 20, /* between two HISTORYs of a client */
-    WAIT_EACH_MS = 10, /* for each session: everybody reads what all have added */
-    WAIT_ALONE_MS = 100,
-    PAGE_SHIFT = 40, /* a cursor of ours grows (PROTOCOL.md): above Redis's is the page's number */
-    ENTRY_BYTES = 8 + REDIS_RESULT_BYTES,
-};
+enum { ENTRY_BYTES = 8 + REDIS_RESULT_BYTES };
 
-/* The arguments that all scripts with in-flight entries begin with: boot, who asks, the prefix of
- * sessions. */
-static void begin_args(struct redis_shell *s, unsigned shard)
+static struct redis_pending begin(struct redis_shell *s, unsigned shard, enum redis_script script,
+                                  uint32_t request, unsigned count)
 {
-    redis_shell_begin_args(s, shard);
-    redis_shell_session_arg(s, s->shard[shard].session);
-    redis_shell_prefix_arg(s, shard, "s:");
+    struct redis_pending p = redis_shell_pending(s, shard, script, request, 0);
+    p.count = (uint16_t)count;
+    redis_shell_begin(s, &p);
+    s->body = s->ops;
+    return p;
 }
 
-static struct redis_pending batch_of(const struct redis_shell *s, unsigned shard,
-                                     enum redis_script script, uint32_t request, unsigned count)
+/* ---- keys of nodes ---- */
+
+/* A batch may name a node twice: then both operations are on one key, and the second finds what the
+ * first has done. */
+static unsigned node_key(struct redis_shell *s, unsigned shard, const char *kind,
+                         const uint8_t *bytes, size_t length)
 {
-    struct redis_pending p = redis_shell_pending(s, shard, script, request);
-    p.count = (uint16_t)count;
-    return p;
+    unsigned at = (unsigned)rng_mix(redis_get((const char *)bytes, 8) + bytes[length - 1]);
+    if (!s->is_hashed) {
+        memset(s->place, 0, sizeof s->place);
+        s->is_hashed = true;
+    }
+    for (;; at++) {
+        uint16_t *place = &s->place[at % REDIS_PLACES];
+        if (*place == 0) {
+            *place = (uint16_t)redis_shell_key(s, shard, kind, bytes, length);
+            return *place;
+        }
+        unsigned prefix = s->shard[shard].prefix_length;
+        size_t kind_length = strlen(kind), whole = prefix + kind_length + length;
+        const char *known = s->arg[*place - 1];
+        if (s->arg_length[*place - 1] == whole && memcmp(known + prefix, kind, kind_length) == 0 &&
+            memcmp(known + prefix + kind_length, bytes, length) == 0) {
+            return *place;
+        }
+    }
+}
+
+/* Adds the keys of a node's result (unless `is_left`: it has none) and of who is in it, and writes
+ * the keys' places. */
+static uint8_t *put_keys(struct redis_shell *s, unsigned shard, uint64_t key, uint8_t depth,
+                         bool is_left, uint8_t *to)
+{
+    uint8_t bytes[9];
+    redis_put(redis_put(bytes, key, 8), depth, 1);
+    to = is_left ? to : redis_put(to, node_key(s, shard, "r:", bytes, 8), 2);
+    return redis_put(to, node_key(s, shard, "i:", bytes, 9), 2);
 }
 
 /* ---- RETRIEVE_ASK ---- */
@@ -39,22 +63,18 @@ static struct redis_pending batch_of(const struct redis_shell *s, unsigned shard
 bool redis_on_ask(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
     const struct proto_asks *list = &m->retrieve_ask.list;
-    struct redis_pending p = batch_of(s, shard, REDIS_ASK, m->retrieve_ask.request, list->count);
+    struct redis_pending p = begin(s, shard, REDIS_ASK, m->retrieve_ask.request, list->count);
     uint8_t *to = s->ops;
-    redis_shell_begin(s, shard);
     for (uint32_t i = 0; i < list->count; i++) {
         const struct tt_ask *ask = &list->at[i];
-        to = redis_put(to, redis_shell_result_key(s, shard, ask->key), 2);
-        to = redis_put(to, redis_shell_inflight_key(s, shard, ask->key, ask->depth), 2);
+        to = put_keys(s, shard, ask->key, ask->depth, false, to);
         to = redis_put(to, (uint16_t)ask->alpha, 2);
         to = redis_put(to, (uint16_t)ask->beta, 2);
         to = redis_put(to, ask->depth, 1);
         to = redis_put(to, ask->flags, 1);
         to = redis_put(to, ask->slot, 2);
     }
-    begin_args(s, shard);
-    redis_shell_number_arg(s, REDIS_AGE_S);
-    redis_shell_arg(s, s->ops, (size_t)(to - s->ops));
+    s->body_length = (size_t)(to - s->ops);
     if (list->count == 1) {
         p.ask = list->at[0];
     } else if (list->count > 1) {
@@ -64,29 +84,26 @@ bool redis_on_ask(struct redis_shell *s, unsigned shard, const struct proto_mess
         }
         memcpy(p.asks, list->at, list->count * sizeof *p.asks);
     }
-    bool sent = redis_shell_call(s, &p);
+    bool sent = redis_shell_send(s, &p);
     if (!sent) {
         free(p.asks);
     }
     return sent;
 }
 
-static struct tt_found found_of(const char *bytes)
+/* False: no table has such an entry, and nothing was found. */
+static bool read_result(const char *bytes, struct tt_found *out)
 {
-    return (struct tt_found){
+    static const struct tt_found nothing = {.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
+    *out = (struct tt_found){
         .depth = (uint8_t)bytes[0],
         .lower = (int16_t)redis_get(bytes + 1, 2),
         .upper = (int16_t)redis_get(bytes + 3, 2),
         .move = (uint16_t)redis_get(bytes + 5, 2),
     };
-}
-
-static const struct tt_found nothing = {.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
-
-static bool is_sound(const struct tt_found *found)
-{
-    return found->depth <= TT_DEPTH_MAX && found->lower >= TT_SCORE_MIN &&
-           found->lower <= found->upper;
+    bool is_entry = tt_is_entry(out->lower, out->upper, out->depth);
+    *out = is_entry ? *out : nothing;
+    return is_entry;
 }
 
 /* The server says whether it is CUT, because it registers the asker unless it is; what follows from
@@ -94,8 +111,9 @@ static bool is_sound(const struct tt_found *found)
  */
 static void read_answer(const char *bytes, const struct tt_ask *ask, struct tt_answer *out)
 {
-    struct tt_found found = found_of(bytes + 1);
-    uint8_t verdict = (uint8_t)bytes[0];
+    struct tt_found found;
+    const bool is_sound = read_result(bytes + 1, &found);
+    const uint8_t verdict = (uint8_t)bytes[0];
     *out = (struct tt_answer){
         .alpha = ask->alpha,
         .beta = ask->beta,
@@ -104,7 +122,7 @@ static void read_answer(const char *bytes, const struct tt_ask *ask, struct tt_a
     };
     bool is_cut = tt_ops_judge(&found, ask, out) == TT_CUT;
     out->verdict = (enum tt_verdict)verdict;
-    if (!is_sound(&found) || verdict > TT_BUSY || is_cut != (verdict == TT_CUT) ||
+    if (!is_sound || verdict > TT_BUSY || is_cut != (verdict == TT_CUT) ||
         out->alpha >= out->beta) {
         *out = (struct tt_answer){
             .verdict = TT_OPEN, .alpha = ask->alpha, .beta = ask->beta, .nproc = out->nproc};
@@ -127,11 +145,8 @@ void redis_asked(struct redis_shell *s, const struct redis_pending *p, const str
     }
     redis_shell_complain_of(s, r, 1);
     if (ok) {
-        struct proto_message m = {.type = PROTO_RETRIEVE_ANSWER};
-        m.retrieve_answer.request = p->request;
-        m.retrieve_answer.list = (struct proto_answers){p->count, answer};
         of->figure[REDIS_FIGURE_asks] += p->count;
-        redis_shell_give(s, p->shard, &m);
+        REDIS_GIVE_ANSWER(s, p, RETRIEVE_ANSWER, retrieve_answer, .list = {p->count, answer});
     }
 }
 
@@ -140,17 +155,14 @@ void redis_asked(struct redis_shell *s, const struct redis_pending *p, const str
 bool redis_on_peek(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
     const struct proto_peeks *list = &m->peek.list;
-    struct redis_pending p = batch_of(s, shard, REDIS_PEEK, m->peek.request, list->count);
-    redis_shell_begin(s, shard);
+    struct redis_pending p = begin(s, shard, REDIS_PEEK, m->peek.request, list->count);
     for (uint32_t i = 0; i < list->count; i++) {
         uint8_t bytes[9];
-        redis_put(bytes, list->at[i].key, 8);
-        bytes[8] = list->at[i].depth;
+        redis_put(redis_put(bytes, list->at[i].key, 8), list->at[i].depth, 1);
         redis_shell_key(s, shard, "r:", bytes, 8);
         redis_shell_key(s, shard, "i:", bytes, 9);
     }
-    begin_args(s, shard);
-    return redis_shell_call(s, &p);
+    return redis_shell_send(s, &p);
 }
 
 void redis_peeked(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r)
@@ -161,8 +173,8 @@ void redis_peeked(struct redis_shell *s, const struct redis_pending *p, const st
               text.length == (size_t)p->count * REDIS_PEEKED_BYTES;
     for (unsigned i = 0; ok && i < p->count; i++) {
         const char *at = text.at + (size_t)i * REDIS_PEEKED_BYTES;
-        struct tt_found found = found_of(at);
-        found = is_sound(&found) ? found : nothing;
+        struct tt_found found;
+        (void)read_result(at, &found);
         peeked[i] = (struct tt_peeked){
             .lower = found.lower,
             .upper = found.upper,
@@ -172,11 +184,8 @@ void redis_peeked(struct redis_shell *s, const struct redis_pending *p, const st
         };
     }
     if (ok) {
-        struct proto_message m = {.type = PROTO_PEEK_ANSWER};
-        m.peek_answer.request = p->request;
-        m.peek_answer.list = (struct proto_peekeds){p->count, peeked};
         s->shard[p->shard].figure[REDIS_FIGURE_peeks] += p->count;
-        redis_shell_give(s, p->shard, &m);
+        REDIS_GIVE_ANSWER(s, p, PEEK_ANSWER, peek_answer, .list = {p->count, peeked});
     }
 }
 
@@ -185,10 +194,8 @@ void redis_peeked(struct redis_shell *s, const struct redis_pending *p, const st
 bool redis_on_store(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
     const struct proto_stores *list = &m->store_hash.list;
-    struct redis_pending p = batch_of(s, shard, REDIS_STORE, 0, list->count);
+    struct redis_pending p = begin(s, shard, REDIS_STORE, 0, list->count);
     uint8_t *to = s->ops;
-    redis_shell_begin(s, shard);
-    redis_shell_number_key(s, shard, "g:", s->namespace_id);
     for (uint32_t i = 0; i < list->count; i++) {
         const struct tt_store *store = &list->at[i];
         to = redis_put(to, store->key, 8);
@@ -197,32 +204,24 @@ bool redis_on_store(struct redis_shell *s, unsigned shard, const struct proto_me
         to = redis_put(to, store->bound, 1);
         to = redis_put(to, store->move, 2);
         to = redis_put(to, store->slot, 2);
-        to = redis_put(to, redis_shell_result_key(s, shard, store->key), 2);
-        to = redis_put(to, redis_shell_inflight_key(s, shard, store->key, store->depth), 2);
+        to = put_keys(s, shard, store->key, store->depth, false, to);
     }
-    begin_args(s, shard);
-    redis_shell_number_arg(s, REDIS_AGE_S);
-    redis_shell_arg(s, s->ops, (size_t)(to - s->ops));
-    redis_shell_header_arg(s, shard);
-    redis_shell_number_arg(s, REDIS_RESULT_S);
-    return redis_shell_call(s, &p);
+    s->body_length = (size_t)(to - s->ops);
+    return redis_shell_send(s, &p);
 }
 
 bool redis_on_release(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
     const struct proto_releases *list = &m->release.list;
-    struct redis_pending p = batch_of(s, shard, REDIS_RELEASE, 0, list->count);
+    struct redis_pending p = begin(s, shard, REDIS_RELEASE, 0, list->count);
     uint8_t *to = s->ops;
-    redis_shell_begin(s, shard);
     for (uint32_t i = 0; i < list->count; i++) {
         const struct tt_release *release = &list->at[i];
         to = redis_put(to, release->slot, 2);
-        to = redis_put(to, redis_shell_inflight_key(s, shard, release->key, release->depth), 2);
+        to = put_keys(s, shard, release->key, release->depth, true, to);
     }
-    begin_args(s, shard);
-    redis_shell_number_arg(s, REDIS_AGE_S);
-    redis_shell_arg(s, s->ops, (size_t)(to - s->ops));
-    return redis_shell_call(s, &p);
+    s->body_length = (size_t)(to - s->ops);
+    return redis_shell_send(s, &p);
 }
 
 void redis_stored(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r)
@@ -234,187 +233,66 @@ void redis_stored(struct redis_shell *s, const struct redis_pending *p, const st
     redis_shell_complain_of(s, r, 1);
 }
 
-/* ---- HISTORY ---- */
-
-/* Redis keeps updates, and each client adds them up: a call then costs the server what it is long,
- * and the sums need no script. A client that comes late has what is left of the stream. */
-static void begin_history(struct redis_shell *s, unsigned shard, uint64_t root_key)
-{
-    struct redis_history *h = &s->history;
-    memset(h, 0, sizeof *h);
-    h->root_key = root_key;
-    h->shard = shard;
-    h->epoch = (uint32_t)rng_next(&s->random) | 1;
-    snprintf(h->last, sizeof h->last, "0-0");
-}
-
-bool redis_on_history(struct redis_shell *s, unsigned shard, const struct proto_message *m)
-{
-    const struct proto_history *asked = &m->history;
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_HISTORY, asked->request);
-    uint8_t *to = s->ops;
-    if (s->history.root_key != asked->root_key || s->history.shard != shard ||
-        s->history.epoch == 0) {
-        begin_history(s, shard, asked->root_key);
-    }
-    p.id = asked->root_key;
-    p.epoch = asked->epoch;
-    p.cursor = asked->cursor;
-    p.reads = s->history.reads;
-    for (uint32_t i = 0; i < asked->list.count; i++) {
-        to = redis_put(to, asked->list.at[i].index, 2);
-        to = redis_put(to, asked->list.at[i].weight, 4);
-    }
-    s->shard[shard].figure[REDIS_FIGURE_history_published] += asked->list.count;
-    redis_shell_begin(s, shard);
-    redis_shell_number_key(s, shard, "h:", asked->root_key);
-    redis_shell_named_key(s, shard, "m");
-    redis_shell_begin_args(s, shard);
-    redis_shell_text(s, s->history.last);
-    redis_shell_arg(s, s->ops, (size_t)(to - s->ops));
-    return redis_shell_call(s, &p);
-}
-
-static void add_weights(struct tt_history *sums, struct proto_text bytes)
-{
-    for (uint32_t at = 0; at + WEIGHT_BYTES <= bytes.length; at += WEIGHT_BYTES) {
-        struct tt_weight one = {
-            .index = (uint16_t)redis_get(bytes.at + at, 2),
-            .weight = (uint32_t)redis_get(bytes.at + at + 2, 4),
-        };
-        if (one.index < TT_WEIGHTS) {
-            tt_history_add(sums, &one, 1);
-        }
-    }
-}
-
-static uint32_t history_wait_ms(uint64_t sessions)
-{
-    uint64_t wait = sessions * WAIT_EACH_MS;
-    return sessions <= 1 ? WAIT_ALONE_MS : wait < WAIT_MIN_MS ? WAIT_MIN_MS : (uint32_t)wait;
-}
-
-/* An answer that an earlier one has overtaken would be added twice. */
-void redis_history_read(struct redis_shell *s, const struct redis_pending *p,
-                        const struct redisReply *r)
-{
-    struct redis_history *h = &s->history;
-    struct proto_message m = {.type = PROTO_HISTORY_ANSWER};
-    struct proto_history_answer *answer = &m.history_answer;
-    struct proto_text last, weights;
-    bool is_next = h->root_key == p->id && h->shard == p->shard && h->reads == p->reads &&
-                   redis_reply_text(redis_reply_at(r, 0), &last) &&
-                   redis_reply_text(redis_reply_at(r, 1), &weights);
-    *answer = (struct proto_history_answer){
-        .request = p->request,
-        .root_key = p->id,
-        .epoch = p->epoch,
-        .cursor = p->cursor,
-        .now = p->cursor,
-        .wait_ms = history_wait_ms(redis_reply_number_at(r, 2, UINT16_MAX)),
-    };
-    redis_shell_complain_of(s, r, 3);
-    if (is_next) {
-        snprintf(h->last, sizeof h->last, "%.*s", (int)(last.length < 31 ? last.length : 31),
-                 last.at);
-        h->reads++;
-        add_weights(&h->sums, weights);
-        answer->cursor = p->epoch == h->epoch ? p->cursor : 0;
-        answer->list.at = s->answers.weights;
-        answer->list.count =
-            tt_history_read(&h->sums, answer->cursor, s->answers.weights, PROTO_BATCH_MAX);
-        answer->epoch = h->epoch;
-        answer->now = h->sums.now;
-        answer->halvings = h->sums.halvings;
-        s->shard[p->shard].figure[REDIS_FIGURE_history_sent] += answer->list.count;
-    }
-    redis_shell_give(s, p->shard, &m);
-}
-
 /* ---- SCAN, FLUSH ---- */
 
 /* Redis's own SCAN goes through all keys of the server, of all shards and anybody else's, a page a
  * call. */
-static const uint64_t cursor_mask = (UINT64_C(1) << PAGE_SHIFT) - 1;
-
-static bool call_scan(struct redis_shell *s, const struct redis_pending *p)
-{
-    char pattern[REDIS_KEY_MAX];
-    int n = snprintf(pattern, sizeof pattern, "%sr:*", s->shard[p->shard].prefix);
-    redis_shell_begin(s, p->shard);
-    s->keys = s->args = 1; /* boot alone */
-    redis_shell_begin_args(s, p->shard);
-    redis_shell_number_arg(s, p->id & cursor_mask);
-    redis_shell_arg(s, pattern, (size_t)n);
-    redis_shell_number_arg(s, (uint64_t)n - 1);
-    redis_shell_number_arg(s, p->count); /* the least depth */
-    redis_shell_text(s, p->is_flush ? "1" : "0");
-    return redis_shell_call(s, p);
-}
-
 bool redis_on_scan(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SCAN, m->scan.request);
-    p.id = m->scan.cursor;
+    struct redis_pending p =
+        redis_shell_pending(s, shard, REDIS_SCAN, m->scan.request, m->scan.cursor);
     p.count = m->scan.depth;
-    return call_scan(s, &p);
+    return redis_shell_call(s, &p);
 }
 
 bool redis_on_flush(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SCAN, m->flush.request);
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SCAN, m->flush.request, 0);
     p.is_flush = true;
-    return call_scan(s, &p);
+    return redis_shell_call(s, &p);
 }
 
 static void give_page(struct redis_shell *s, const struct redis_pending *p, uint64_t next,
                       struct proto_text entries)
 {
-    struct proto_message m = {.type = PROTO_SCANNED};
     struct tt_scanned *out = s->answers.scanneds;
     uint32_t count = entries.length / ENTRY_BYTES;
     count = count < PROTO_BATCH_MAX ? count : PROTO_BATCH_MAX;
-    for (uint32_t i = 0, from = 0, end = count; from < end; from++) {
-        const char *at = entries.at + (size_t)from * ENTRY_BYTES;
-        out[i] = (struct tt_scanned){
-            .key = redis_get(at, 8),
-            .depth = (uint8_t)at[8],
-            .lower = (int16_t)redis_get(at + 9, 2),
-            .upper = (int16_t)redis_get(at + 11, 2),
-            .move = (uint16_t)redis_get(at + 13, 2),
-        };
-        bool is_sound = out[i].depth <= TT_DEPTH_MAX && out[i].lower >= TT_SCORE_MIN &&
-                        out[i].lower <= out[i].upper;
-        i += is_sound ? 1 : 0;
-        count -= is_sound ? 0 : 1;
+    uint32_t sound = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *at = entries.at + (size_t)i * ENTRY_BYTES;
+        struct tt_found found;
+        const bool is_sound = read_result(at + 8, &found);
+        out[sound] = (struct tt_scanned){.key = redis_get(at, 8),
+                                         .depth = found.depth,
+                                         .lower = found.lower,
+                                         .upper = found.upper,
+                                         .move = found.move};
+        sound += is_sound;
     }
-    m.scanned.request = p->request;
-    m.scanned.next = next;
-    m.scanned.list = (struct proto_scanneds){count, out};
-    redis_shell_give(s, p->shard, &m);
+    REDIS_GIVE_ANSWER(s, p, SCANNED, scanned, .next = next, .list = {sound, out});
 }
 
 void redis_scanned(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r)
 {
     uint64_t cursor;
     struct proto_text entries;
-    if (!redis_reply_number(redis_reply_at(r, 0), &cursor) || cursor > cursor_mask ||
+    if (!redis_reply_number(redis_reply_at(r, 0), &cursor) || cursor > REDIS_CURSOR_MAX ||
         !redis_reply_text(redis_reply_at(r, 1), &entries)) {
         redis_shell_refuse(s, p->shard, PROTO_ERR_LIMIT, p->request, "no page of a Redis");
         return;
     }
-    uint64_t next = cursor == 0 ? 0 : ((p->id >> PAGE_SHIFT) + 1) << PAGE_SHIFT | cursor;
+    uint64_t next =
+        cursor == 0 ? 0 : ((p->id >> REDIS_PAGE_SHIFT) + 1) << REDIS_PAGE_SHIFT | cursor;
     if (!p->is_flush) {
         give_page(s, p, next, entries);
     } else if (next != 0) {
         struct redis_pending more = *p;
         more.id = next;
-        if (!call_scan(s, &more)) {
+        if (!redis_shell_call(s, &more)) {
             redis_shell_refuse(s, p->shard, PROTO_ERR_LIMIT, p->request, "the Redis is busy");
         }
     } else {
-        struct proto_message m = {.type = PROTO_FLUSHED};
-        m.flushed.request = p->request;
-        redis_shell_give(s, p->shard, &m);
+        REDIS_GIVE_ANSWER(s, p, FLUSHED, flushed, );
     }
 }

@@ -170,9 +170,7 @@ bool children_refute(struct search *s, struct node *n)
         const int depth = child_depth(s, n, i, &scout_depth);
         const struct tt_peek peek = {node_key(s), (uint8_t)depth};
         game->unmake(s->position, n->moves[i].move);
-        if (!node_peek_here(s, &peek, &seen)) {
-            return false;
-        }
+        node_peek_here(s, &peek, &seen);
         const struct tt_found found = {
             .lower = seen.lower, .upper = seen.upper, .depth = seen.depth};
         if (depth > 0 &&
@@ -240,7 +238,7 @@ struct young {
     unsigned sorted; /* moves[0..sorted) are in their places: all before a peek is sent ahead */
     unsigned refusals; /* BUSY answers since the last value */
     bool peek_sent; /* the batch was sent before the last visit, with this ticket */
-    struct table_peek_ticket peek_ticket;
+    struct table_ticket peek_ticket;
     struct tt_peek peek[GAME_MOVES_MAX]; /* the batch, and which children it is of */
     uint16_t index[GAME_MOVES_MAX];
     unsigned batch;
@@ -373,7 +371,7 @@ static unsigned choose_by_peeks_of_now(struct search *s, struct node *n, struct 
         if (peeked >= open_children(s, n, y, searchers, first_depth)) {
             break;
         }
-        s->table.peek(s->table.self, &peek, 1, &seen);
+        s->table.peek(s->table.self, &peek, 1, false, &seen);
         s->counters.peeks++;
         take_peeked(s, n, y, i, &seen);
         if (!child->done) {
@@ -400,11 +398,9 @@ static unsigned gather(struct search *s, struct node *n, struct young *y, unsign
             continue;
         }
         const struct tt_peek own = peek_of(s, n, y, i);
-        struct tt_peeked seen = {.nproc = 0};
-        if (s->table.peek_near != NULL) {
-            s->table.peek_near(s->table.self, &own, &seen);
-            take_peeked(s, n, y, i, &seen);
-        }
+        struct tt_peeked seen;
+        s->table.peek(s->table.self, &own, 1, true, &seen);
+        take_peeked(s, n, y, i, &seen);
         if (node_is_cut_off(n)) {
             return 0;
         }
@@ -454,14 +450,12 @@ static unsigned choose_of_batch(struct search *s, struct node *n, struct young *
                         : open_children(s, n, y, y->searchers, y->child[y->index[0]].depth);
     for (unsigned k = 0; k < y->batch && !node_is_cut_off(n); k++) {
         unsigned i = y->index[k];
-        struct tt_peeked here = {.nproc = 0};
+        struct tt_peeked here;
         if (y->child[i].done) {
             continue; /* visited, or found to be known here, while the answer travelled */
         }
         take_peeked(s, n, y, i, &seen[k]);
-        if (s->table.peek_near != NULL) {
-            s->table.peek_near(s->table.self, &y->peek[k], &here);
-        }
+        s->table.peek(s->table.self, &y->peek[k], 1, true, &here);
         if (!y->child[i].done && open > 0) {
             open--;
             consider(s, y, &choice, i, seen[k].nproc + here.nproc);
@@ -482,14 +476,14 @@ static unsigned choose_to_join(struct search *s, struct node *n, struct young *y
             continue;
         }
         const struct tt_peek own = peek_of(s, n, y, i);
-        struct tt_peeked here = {.nproc = 0};
+        struct tt_peeked here;
         unsigned room = 2;
         open = open == UINT32_MAX ? open_children(s, n, y, y->searchers, own.depth) : open;
         open--;
         if (own.depth < JOIN_DEPTH) {
             continue;
         }
-        s->table.peek_near(s->table.self, &own, &here);
+        s->table.peek(s->table.self, &own, 1, true, &here);
         take_peeked(s, n, y, i, &here);
         if (node_is_cut_off(n)) {
             return n->move_count;
@@ -515,38 +509,36 @@ static unsigned choose_by_batch(struct search *s, struct node *n, struct young *
     struct tt_peeked seen[GAME_MOVES_MAX];
     const struct table_port *table = &s->table;
     const bool goes_on = s->options.random_order && y->refusals < REFUSALS_EACH * y->left;
-    bool is_seen = false;
+    enum table_taken taken = TABLE_LOST;
     sort_to(s, n, y, n->move_count);
-    if (n->depth > JOIN_DEPTH && table->sees_foreign != NULL && table->sees_foreign(table->self)) {
+    if (n->depth > JOIN_DEPTH && s->sees_foreign) {
         unsigned joined = choose_to_join(s, n, y);
         if (joined < n->move_count || node_is_cut_off(n)) {
             *is_free = false;
             return joined;
         }
     }
-    bool is_under_way =
-        y->peek_sent && goes_on && !table->peek_is_here(table->self, &y->peek_ticket);
-    if (y->peek_sent && !is_under_way) {
-        is_seen = table->peek_take(table->self, &y->peek_ticket, seen);
-        y->peek_sent = false;
+    if (y->peek_sent) {
+        taken = table->peek_take(table->self, &y->peek_ticket, !goes_on, seen);
+        y->peek_sent = taken == TABLE_LATER;
     }
-    if (!is_seen && s->options.random_order) {
+    if (taken != TABLE_TAKEN && s->options.random_order) {
         struct tt_peek peek;
         uint16_t any;
         if (gather(s, n, y, 0, 1, &peek, &any) == 0) {
             return n->move_count;
         }
-        if (is_under_way || peek_ahead(s, n, y, any) || y->left == 1) {
+        if (taken == TABLE_LATER || peek_ahead(s, n, y, any) || y->left == 1) {
             *is_free = true;
             return node_is_cut_off(n) ? n->move_count : any;
         }
     }
-    if (!is_seen) {
+    if (taken != TABLE_TAKEN) {
         y->batch = gather(s, n, y, 0, PEEKS_MOST, y->peek, y->index);
         if (y->batch == 0) {
             return n->move_count;
         }
-        table->peek(table->self, y->peek, y->batch, seen);
+        table->peek(table->self, y->peek, y->batch, false, seen);
     }
     s->counters.peeks += y->batch;
     unsigned chosen = choose_of_batch(s, n, y, seen, is_free);
@@ -614,7 +606,7 @@ enum search_visit children_least_helped(struct search *s, struct node *n)
     /* Phase 5. A peek that is still under way is not wanted any more. */
     s->children_used -= n->move_count;
     if (y.peek_sent) {
-        s->table.peek_drop(s->table.self, &y.peek_ticket);
+        (void)s->table.peek_take(s->table.self, &y.peek_ticket, false, NULL);
     }
     return children_go_on(visit) ? VISIT_VALUE : visit;
 }

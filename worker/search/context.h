@@ -38,7 +38,7 @@ struct child {
 struct node {
     /* fixed after open */
     unsigned ply;
-    /* set before the visit: node_child, but for the split_id */
+    /* set before the visit: node_prepare, but for the split_id */
     int depth; /* remaining */
     int alpha, beta; /* as wanted; during the visit as the table narrowed them */
     bool exclusive; /* BUSY is wanted if another searcher is in the node */
@@ -103,12 +103,9 @@ struct search {
     struct game_move move_stack[MOVE_STACK];
     struct child child_stack[CHILD_STACK];
     unsigned moves_used, children_used;
-    int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
+    int32_t history[2 * SEARCH_HISTORY]; /* by order_at: what moves refuted, depths squared */
     bool prepares; /* nodes of a ply less than the end are solved, too: selectively */
     struct histories *histories; /* of selection full (order.c); not touched by plain */
-    uint32_t fresh[2 * SEARCH_HISTORY]; /* added here and not published yet */
-    unsigned halved; /* here, since the last search_history_merge */
-    unsigned fresh_from; /* where the next publish begins */
     uint64_t root_key, root_variant;
     uint16_t root_list[GAME_MOVES_MAX]; /* moves of the root that may be wanted */
     unsigned root_list_count;
@@ -122,6 +119,7 @@ struct search {
     uint16_t root_move; /* under way; 0: none yet */
     unsigned root_number; /* its place in the order of moves, from 1 */
     unsigned inflight_depth; /* of the table (ports.h); UINT8_MAX for one searcher alone */
+    bool sees_foreign; /* of the table, too */
     unsigned divided_depth; /* children of this depth are the algorithm's, too, where those of the
                                in-flight depth are deeper; UINT8_MAX: only those */
     unsigned start_ply, poll_ply; /* from here to the node that was counted last all are open */
@@ -130,7 +128,7 @@ struct search {
     atomic_uint until_poll; /* unless the environment keeps it */
     bool stopped;
     /* statistics */
-    struct search_counters counters;
+    struct counters counters;
     uint64_t accounted; /* nodes of registered visits that have ended, with a value or without */
 };
 
@@ -197,18 +195,23 @@ static inline int bound_down(int bound)
     return -v;
 }
 
+/* Prepares a visit of the node in that window. */
+static inline struct node *node_prepare(struct node *n, int depth, int alpha, int beta,
+                                        bool cut_node)
+{
+    n->depth = depth;
+    n->alpha = alpha;
+    n->beta = beta;
+    n->exclusive = n->after_null = false;
+    n->cut_node = cut_node;
+    n->excluded = 0;
+    return n;
+}
+
 /* Prepares the child that the position is at, in a window seen from the parent. */
 static inline struct node *node_child(struct node *n, int depth, int alpha, int beta, bool cut_node)
 {
-    struct node *child = n + 1;
-    child->depth = depth;
-    child->alpha = bound_down(beta);
-    child->beta = bound_down(alpha);
-    child->exclusive = false;
-    child->cut_node = cut_node;
-    child->after_null = false;
-    child->excluded = 0;
-    return child;
+    return node_prepare(n + 1, depth, bound_down(beta), bound_down(alpha), cut_node);
 }
 
 #endif

@@ -9,18 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_key(struct search *s)
+void search_set_limits(struct search *s, const struct search_options *options,
+                       const struct env_port *env)
 {
-    const struct game *game = s->options.game;
-    s->key = s->options.strict || game->counted_key == NULL ? game->key : game->counted_key;
-}
-
-static void set_env(struct search *s, const struct env_port *env)
-{
+    const struct game *game = options->game;
+    s->options = *options;
+    s->key = options->strict || game->counted_key == NULL ? game->key : game->counted_key;
     s->env = *env;
     if (s->env.until_poll == NULL) {
         s->env.until_poll = &s->until_poll;
     }
+    memset(&s->counters, 0, sizeof s->counters); /* not those of the last search */
+    order_seed(s);
 }
 
 enum err search_open(struct search **out, const struct search_options *options,
@@ -30,41 +30,28 @@ enum err search_open(struct search **out, const struct search_options *options,
     if (s == NULL) {
         return ERR_NOMEM;
     }
-    s->position = memory_lines(options->game->position_size);
-    if (s->position == NULL) {
-        free(s);
-        return ERR_NOMEM;
-    }
+    const struct game *game = options->game;
+    const bool evaluates = game->evaluator_size > 0,
+               solves = game->solver_size != NULL && options->solver_memory == NULL;
+    s->position = memory_lines(game->position_size);
     s->histories = order_histories();
-    if (s->histories == NULL) {
+    s->evaluator = evaluates ? memory_lines(game->evaluator_size) : NULL;
+    s->solver = solves ? memory_lines_untouched(game->solver_size(), &s->solver_block)
+                       : options->solver_memory;
+    if (s->position == NULL || s->histories == NULL || (evaluates && s->evaluator == NULL) ||
+        (solves && s->solver == NULL)) {
         search_free(&s);
         return ERR_NOMEM;
     }
-    if (options->game->evaluator_size > 0) {
-        s->evaluator = memory_lines(options->game->evaluator_size);
-        if (s->evaluator == NULL) {
-            search_free(&s);
-            return ERR_NOMEM;
-        }
-        options->game->evaluator_open(s->evaluator);
-    }
-    s->solver = options->solver_memory;
-    if (options->game->solver_size != NULL && s->solver == NULL) {
-        s->solver = memory_lines_untouched(options->game->solver_size(), &s->solver_block);
-        if (s->solver == NULL) {
-            search_free(&s);
-            return ERR_NOMEM;
-        }
+    if (evaluates) {
+        game->evaluator_open(s->evaluator);
     }
     s->table = *table;
-    set_env(s, env);
-    s->options = *options;
-    set_key(s);
+    search_set_limits(s, options, env);
     s->unwind = NO_UNWIND;
     for (unsigned ply = 0; ply < SEARCH_PLY_MAX + 2; ply++) {
         s->node[ply].ply = ply;
     }
-    order_seed(s);
     *out = s;
     return ERR_OK;
 }
@@ -75,7 +62,7 @@ void search_free(struct search **search)
         free((*search)->position);
         free((*search)->evaluator);
         free((*search)->solver_block);
-        free((*search)->histories);
+        order_histories_free((*search)->histories);
         free(*search);
         *search = NULL;
     }
@@ -99,7 +86,7 @@ uint64_t search_root(const struct search *s)
     return s->root_key;
 }
 
-const struct search_counters *search_counters(const struct search *s)
+const struct counters *search_counters(const struct search *s)
 {
     return &s->counters;
 }
@@ -137,13 +124,8 @@ static void begin(struct search *s, unsigned start_ply)
 
 static enum search_visit search_start(struct search *s, const struct search_split *split)
 {
-    struct node *n = &s->node[s->start_ply];
-    n->depth = (int)split->depth;
-    n->alpha = split->alpha;
-    n->beta = split->beta;
-    n->exclusive = n->after_null = false;
-    n->excluded = 0;
-    n->cut_node = split->cut_node;
+    struct node *n = node_prepare(&s->node[s->start_ply], (int)split->depth, split->alpha,
+                                  split->beta, split->cut_node);
     n->split_id = split->id;
     s->iteration = split->iteration;
     node_update_inflight_depth(s);
@@ -237,9 +219,9 @@ static void complete_line(struct search *s, struct search_line *line, unsigned d
         const bool is_solved = is_exact && (made > 0 || node_has_all_moves(s));
         struct tt_peeked seen = {.move = is_solved ? node_solved_move(s) : 0};
         if (seen.move == 0 && (may_wait || made < 2)) {
-            s->table.peek(s->table.self, &peek, 1, &seen);
-        } else if (seen.move == 0 && !node_peek_here(s, &peek, &seen)) {
-            break;
+            s->table.peek(s->table.self, &peek, 1, false, &seen);
+        } else if (seen.move == 0) {
+            node_peek_here(s, &peek, &seen);
         }
         if (seen.move == 0 || !game_is_legal(game, s->position, seen.move)) {
             break;
@@ -388,14 +370,4 @@ void search_run(struct search *s, search_report *report, void *context,
         unsigned next = depth + game->search->iteration_step;
         depth = next <= near ? next : s->prepares && depth + 1 < limit ? limit - 1 : limit;
     }
-}
-
-void search_set_limits(struct search *s, const struct search_options *options,
-                       const struct env_port *env)
-{
-    s->options = *options;
-    set_key(s);
-    set_env(s, env);
-    memset(&s->counters, 0, sizeof s->counters); /* not those of the last search */
-    order_seed(s);
 }

@@ -13,7 +13,7 @@ void node_update_inflight_depth(struct search *s)
     const struct algorithm *algorithm = s->options.algorithm;
     s->inflight_depth = UINT8_MAX;
     if (algorithm->counts_inflight || algorithm->uses_searchers || algorithm->uses_shards) {
-        s->inflight_depth = s->table.inflight_depth(s->table.self, s->iteration);
+        s->inflight_depth = s->table.inflight_depth(s->table.self, s->iteration, &s->sees_foreign);
     }
 }
 
@@ -101,16 +101,9 @@ static void doubt(const struct search *s, const struct node *n, struct tt_answer
     }
 }
 
-bool node_peek_here(struct search *s, const struct tt_peek *peek, struct tt_peeked *seen)
+void node_peek_here(struct search *s, const struct tt_peek *peek, struct tt_peeked *seen)
 {
-    if (s->table.peek_ahead == NULL) {
-        s->table.peek(s->table.self, peek, 1, seen);
-    } else if (s->table.peek_near != NULL) {
-        s->table.peek_near(s->table.self, peek, seen);
-    } else {
-        return false;
-    }
-    return true;
+    s->table.peek(s->table.self, peek, 1, s->table.peek_ahead != NULL, seen);
 }
 
 /* ---- one node ---- */
@@ -180,15 +173,6 @@ static bool puts_off(const struct search *s)
     return a->counts_inflight && a->search_children != children_in_order;
 }
 
-static enum game_piece exact_piece(const struct search *s)
-{
-    const bool is_alone = s->inflight_depth == UINT8_MAX,
-               is_together = s->table.peek_ahead == NULL && puts_off(s);
-    return s->options.keeps_endings  ? GAME_PIECE_KEPT
-           : is_alone || is_together ? GAME_PIECE_TOGETHER
-                                     : GAME_PIECE;
-}
-
 static bool is_piece(const struct search *s, int depth, enum game_piece piece)
 {
     return s->options.game->solves != NULL && s->options.game->solves(s->position, depth, piece);
@@ -196,7 +180,12 @@ static bool is_piece(const struct search *s, int depth, enum game_piece piece)
 
 static bool is_exact_piece(const struct search *s, int depth)
 {
-    return is_piece(s, depth, exact_piece(s));
+    const bool is_alone = s->inflight_depth == UINT8_MAX,
+               is_together = s->table.peek_ahead == NULL && puts_off(s);
+    return is_piece(s, depth,
+                    s->options.keeps_endings  ? GAME_PIECE_KEPT
+                    : is_alone || is_together ? GAME_PIECE_TOGETHER
+                                              : GAME_PIECE);
 }
 
 /* Whether the node is one of the iteration before the exact one. */
@@ -392,18 +381,11 @@ static enum search_visit search_children(struct search *s, struct node *n, uint1
     return visit == VISIT_ABORTED ? VISIT_STOP : visit; /* no value without that child */
 }
 
-/* It may be a node of a master's tree. */
-static enum search_visit visit_first(struct search *s, struct node *n, bool solves)
-{
-    const struct handover *handover = s->options.algorithm->handover;
-    return handover == NULL || handover->visit == NULL ? VISIT_CONTINUE
-                                                       : handover->visit(s, n, solves);
-}
-
 enum search_visit node_search(struct search *s, struct node *n)
 {
     const struct game *game = s->options.game;
     const struct table_port *table = &s->table;
+    const struct handover *handover = s->options.algorithm->handover;
     const uint64_t nodes_before = s->counters.nodes;
     const unsigned moves_before = s->moves_used;
     const bool has_room =
@@ -424,9 +406,12 @@ enum search_visit node_search(struct search *s, struct node *n)
         return VISIT_VALUE;
     }
 
-    /* Step 2. Endings that the game solves itself: without the table, but for shared nodes. */
+    /* Step 2. A node of a master's tree. Endings that the game solves, without the table. */
     const bool solves = is_solved(s, n);
-    enum search_visit visit = visit_first(s, n, solves);
+    enum search_visit visit = VISIT_CONTINUE;
+    if (handover != NULL && handover->visit != NULL) {
+        visit = handover->visit(s, n, solves);
+    }
     if (visit != VISIT_CONTINUE) {
         return visit;
     }
@@ -444,8 +429,7 @@ enum search_visit node_search(struct search *s, struct node *n)
         return VISIT_STOP;
     }
 
-    /* Step 4. Ask the table, and generate moves while the answer travels (Weill 1996, figure 1,
-     * line 9). */
+    /* Step 4. Ask the table; generate moves meanwhile (Weill 1996, figure 1, line 9). */
     n->ask = (struct tt_ask){
         .key = n->ply == 0 ? node_root_key(s) : node_key(s) ^ select_variant(n),
         .alpha = (int16_t)n->alpha,
@@ -499,8 +483,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     /* Step 7. Count the node, now that it is complete: the poll may be about it. */
     node_count(s, n, 1);
 
-    /* Step 8. What needs no children: endings; forward pruning (selection full), but not at the
-     * root. */
+    /* Step 8. What needs no children: endings; forward pruning (selection full). */
     visit = solves            ? solve(s, n)
             : s->options.full ? select_node(s, n, answer.move)
                               : VISIT_CONTINUE;
@@ -523,9 +506,8 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->path += n->longest_scout;
     s->moves_used = moves_before;
 
-    /* Step 11. Store the value, or release the node without one. Nothing of a stopped search is
-     * stored, nor what holds on this path only. To release a node that CUT or BUSY resolved is no
-     * error. */
+    /* Step 11. Store the value, or release the node without one: nothing of a stopped search is
+     * stored, nor what holds on this path only. A node that CUT resolved may be released. */
     visit = s->stopped ? VISIT_STOP : visit;
     const bool is_again = visit == VISIT_VALUE && is_disproved(s, n),
                goes_on = is_again && !search_halted(s);

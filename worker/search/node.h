@@ -14,8 +14,8 @@ enum {
  * ask with store or release. */
 enum search_visit node_search(struct search *s, struct node *n);
 
-/* What is known here of a node: never by a round trip. False: nothing can be asked here. */
-bool node_peek_here(struct search *s, const struct tt_peek *peek, struct tt_peeked *seen);
+/* The result of a node in the tables of this host: no round trip. */
+void node_peek_here(struct search *s, const struct tt_peek *peek, struct tt_peeked *seen);
 
 /* The best move of the position if the game solves it, as deep as it is; else, and at its end, 0.
  */
@@ -40,7 +40,7 @@ bool node_window_changed(struct search *s, const struct node *n);
  */
 int quiesce(struct search *s, struct node *n, int alpha, int beta);
 
-/* Of the root, where the position is: it has another key for other moves. */
+/* Returns the key of the root. A root with other moves has another key. */
 uint64_t node_root_key(const struct search *s);
 
 #endif

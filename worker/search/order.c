@@ -1,19 +1,18 @@
 #include "worker/search/order.h"
 
 #include "common/rng.h"
-#include "common/tt/history_sums.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
     CLASS_TABLE = 1 << 28,
     CLASS_NOISY = 1 << 26,
     CLASS_KILLER = 1 << 25,
     CLASS_LOSING = -(1 << 26),
-    HISTORY_LIMIT = TT_HISTORY_LIMIT, /* the scale of the sums at a shard */
+    HISTORY_LIMIT = 1 << 19,
     NOISE_BITS = 4,
-    HALVINGS_MAX = 32, /* then all is 0: a shard may say any number */
 };
 
 /* The side to move, and the move. */
@@ -38,9 +37,19 @@ struct histories {
     int16_t correction[CORRECTIONS]; /* structure */
 };
 
+/* Mapped, as malloc would write zeroes to all of it where it had been given back before. */
 struct histories *order_histories(void)
 {
-    return calloc(1, sizeof(struct histories));
+    void *h = mmap(NULL, sizeof(struct histories), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return h == MAP_FAILED ? NULL : h;
+}
+
+void order_histories_free(struct histories *histories)
+{
+    if (histories != NULL) {
+        (void)munmap(histories, sizeof *histories);
+    }
 }
 
 static int16_t *continuation(const struct search *s, const struct node *n, unsigned back,
@@ -82,24 +91,29 @@ static void update_move(struct search *s, const struct node *n, uint16_t move, i
 
 static int16_t *correction(const struct search *s)
 {
-    uint64_t structure = s->options.game->structure(s->position);
-    return &s->histories->correction[structure % CORRECTIONS];
+    const struct game *game = s->options.game;
+    const uint64_t structure = game->structure == NULL ? 0 : game->structure(s->position);
+    return structure == 0 ? NULL : &s->histories->correction[structure % CORRECTIONS];
 }
 
 int order_correction(const struct search *s)
 {
-    return s->options.game->structure == NULL ? 0 : *correction(s) / CORRECTION_UNIT;
+    const int16_t *value = correction(s);
+    return value == NULL ? 0 : *value / CORRECTION_UNIT;
 }
 
 void order_correct(struct search *s, const struct node *n, enum tt_bound bound)
 {
     const int error = n->best - n->raw_eval;
-    if (s->options.game->structure == NULL || n->best > GAME_MATE_MIN || n->best < -GAME_MATE_MIN ||
+    if (n->best > GAME_MATE_MIN || n->best < -GAME_MATE_MIN ||
         (bound == TT_LOWER && n->best <= n->static_eval) ||
         (bound == TT_UPPER && n->best >= n->static_eval)) {
         return;
     }
     int16_t *value = correction(s);
+    if (value == NULL) {
+        return;
+    }
     const int weight = n->depth + 1 < CORRECTION_WEIGHT ? n->depth + 1 : CORRECTION_WEIGHT;
     int now =
         (*value * (CORRECTION_UNIT - weight) + error * CORRECTION_UNIT * weight) / CORRECTION_UNIT;
@@ -111,13 +125,6 @@ void order_correct(struct search *s, const struct node *n, enum tt_bound bound)
 int order_worth(const struct game_move *m)
 {
     return m->order < CLASS_KILLER ? m->order / (1 << NOISE_BITS) : 0;
-}
-
-static int quiet_order(struct search *s, const struct node *n, const struct game_move *m)
-{
-    int noise = s->noise[m->move & (SEARCH_HISTORY - 1)];
-    int worth = s->options.full ? worth_of(s, n, m->move) : s->history[order_at(n, m->move)];
-    return worth * (1 << NOISE_BITS) + noise;
 }
 
 /* By the game's own judgement. */
@@ -147,7 +154,9 @@ void order_moves(struct search *s, struct node *n, uint16_t table_move)
         } else if (m->move == n->killer[0] || m->move == n->killer[1]) {
             m->order = CLASS_KILLER + (m->move == n->killer[0]);
         } else {
-            m->order = quiet_order(s, n, m);
+            const int worth =
+                s->options.full ? worth_of(s, n, m->move) : s->history[order_at(n, m->move)];
+            m->order = worth * (1 << NOISE_BITS) + s->noise[m->move & (SEARCH_HISTORY - 1)];
         }
     }
 }
@@ -188,31 +197,21 @@ void order_sort(struct search *s, struct node *n)
     }
 }
 
-static void halve(struct search *s)
+/* All values are halved when one becomes too large. */
+static void add(struct search *s, const struct node *n, uint16_t move, int depth)
 {
-    for (unsigned i = 0; i < 2 * SEARCH_HISTORY; i++) {
+    const unsigned at = order_at(n, move);
+    s->history[at] += depth * depth;
+    const bool is_large = s->history[at] >= HISTORY_LIMIT;
+    for (unsigned i = 0; is_large && i < 2 * SEARCH_HISTORY; i++) {
         s->history[i] /= 2;
     }
-    s->halved++;
-}
-
-static void add(struct search *s, unsigned at, uint32_t weight)
-{
-    s->history[at] += (int32_t)weight;
-    if (s->history[at] >= HISTORY_LIMIT) {
-        halve(s);
-    }
-}
-
-static uint32_t weight_of(int depth)
-{
-    return (uint32_t)(depth * depth);
 }
 
 void order_refuted(struct search *s, const struct node *n, uint16_t move, int depth)
 {
     if (!s->options.full) { /* which has histories of its own */
-        add(s, order_at(n, move), weight_of(depth));
+        add(s, n, move, depth);
     }
 }
 
@@ -239,38 +238,8 @@ void order_reward(struct search *s, struct node *n, unsigned at)
     }
     if (s->options.full) {
         update_moves(s, n, at);
-        return;
-    }
-    const struct tt_weight update = {(uint16_t)order_at(n, move), weight_of(n->depth)};
-    add(s, update.index, update.weight);
-    s->fresh[update.index] += update.weight;
-}
-
-unsigned search_history_publish(struct search *s, struct tt_weight *out, unsigned room)
-{
-    unsigned n = 0, at = s->fresh_from;
-    for (unsigned passed = 0; passed < TT_WEIGHTS && n < room;
-         passed++, at = (at + 1) % TT_WEIGHTS) {
-        if (s->fresh[at] != 0) {
-            out[n++] = (struct tt_weight){(uint16_t)at, s->fresh[at]};
-            s->fresh[at] = 0;
-        }
-    }
-    s->fresh_from = at;
-    return n;
-}
-
-void search_history_merge(struct search *s, const struct tt_weight *sum, unsigned count,
-                          unsigned halvings)
-{
-    unsigned missing = halvings > s->halved ? halvings - s->halved : 0; /* some were done here */
-    for (unsigned i = 0; i < missing && i < HALVINGS_MAX; i++) {
-        halve(s);
-    }
-    s->halved = 0;
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t all = (uint64_t)sum[i].weight + s->fresh[sum[i].index];
-        s->history[sum[i].index] = all < HISTORY_LIMIT ? (int32_t)all : HISTORY_LIMIT - 1;
+    } else {
+        add(s, n, move, n->depth);
     }
 }
 
@@ -294,8 +263,6 @@ void order_age(struct search *s)
     for (unsigned i = 0; i < 2 * SEARCH_HISTORY && s->options.full; i++) {
         s->histories->quiet[i / SEARCH_HISTORY][i % SEARCH_HISTORY] /= 2;
     }
-    memset(s->fresh, 0, sizeof s->fresh);
-    s->halved = 0;
     for (unsigned ply = 0; ply < SEARCH_PLY_MAX + 2; ply++) {
         memset(s->node[ply].killer, 0, sizeof s->node[ply].killer);
     }

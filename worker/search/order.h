@@ -5,8 +5,6 @@
 
 #include "worker/search/context.h"
 
-enum { ORDER_WORTH_MAX = 3 * 16384 };
-
 /* Gives every move its place: table move, good captures, killers, history, bad captures. */
 void order_moves(struct search *s, struct node *n, uint16_t table_move);
 /* Brings the best of moves[at..move_count) to `at`; bad captures are found out only here. */
@@ -19,14 +17,16 @@ void order_refuted(struct search *s, const struct node *n, uint16_t move, int de
 /* The quiet move at `at` refuted the node here; those before it did not, or were passed over. */
 void order_reward(struct search *s, struct node *n, unsigned at);
 /* Selection full: the worth of a quiet move, as order_moves found it, by what it did after other
- * moves and elsewhere: in -ORDER_WORTH_MAX..ORDER_WORTH_MAX; 0 for a killer. */
+ * moves and elsewhere: the sum of up to three histories; 0 for a killer. */
 int order_worth(const struct game_move *move);
 /* Selection full: the node has its value, which says how far the static evaluation was off. */
 void order_correct(struct search *s, const struct node *n, enum tt_bound bound);
 /* What is to be added to the evaluation of the position. */
 int order_correction(const struct search *s);
-/* NULL: no memory. For free(). */
+/* Zeroes, of which only what is used costs memory. NULL: there is none. */
 struct histories *order_histories(void);
+/* Accepts a null. */
+void order_histories_free(struct histories *histories);
 /* Draws the searcher's tie-breaking. */
 void order_seed(struct search *s);
 void order_age(struct search *s);

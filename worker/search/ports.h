@@ -13,9 +13,10 @@
 struct search;
 struct peer_port;
 
-/* What a table wants back with the store or release that ends an OPEN visit. Only `later` is for
- * the search. */
+/* A note of the table's own: what it wants back of an ask, with the store or release that ends an
+ * OPEN visit, or of a peek that was sent ahead. Only `later` is for the search. */
 struct table_ticket {
+    uint64_t sent_us; /* of a peek */
     uint32_t request;
     uint8_t where;
     uint8_t state;
@@ -24,10 +25,11 @@ struct table_ticket {
                    answered from what is known here, or the node was renewed */
 };
 
-/* A peek sent ahead of its need. Opaque to the search. */
-struct table_peek_ticket {
-    uint64_t sent_us;
-    uint32_t request;
+/* State of a peek that was sent ahead. */
+enum table_taken {
+    TABLE_LATER, /* its answer travels */
+    TABLE_TAKEN,
+    TABLE_LOST, /* or too old to be used */
 };
 
 struct table_port {
@@ -49,31 +51,29 @@ struct table_port {
      * asks again, so that its entry does not expire, and sets ticket->later, or does nothing. Never
      * waits. */
     void (*renew)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
-    /* What is known of `count` nodes and how many searchers are in each; may wait. */
-    void (*peek)(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out);
-    /* All four or none (NULL: a peek costs next to nothing and is true now; nodes are then peeked
-     * at one by one). peek_ahead sends a peek whose answer is wanted later; false: not worth it
-     * here. Each true is ended by peek_take or peek_drop: peek_take waits for the answer, unless
-     * peek_is_here, and is false if the answer is lost or too old to be used. */
+    /* What is known of `count` nodes and how many searchers are in each; may wait. `near`: of the
+     * searchers of this host alone and of what is known here, which costs next to nothing and is
+     * true now. */
+    void (*peek)(void *self, const struct tt_peek *peek, unsigned count, bool near,
+                 struct tt_peeked *out);
+    /* Both or none (NULL: a peek costs next to nothing and is true now; nodes are then peeked at
+     * one by one). peek_ahead sends a peek whose answer is wanted later; false: not worth it here.
+     * Each true is ended by a peek_take that does not say TABLE_LATER. It says so only if it is not
+     * to wait; with `out` NULL nobody wants the answer any more. */
     bool (*peek_ahead)(void *self, const struct tt_peek *peek, unsigned count,
-                       struct table_peek_ticket *peek_ticket);
-    bool (*peek_take)(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out);
-    bool (*peek_is_here)(void *self, const struct table_peek_ticket *peek_ticket);
-    void (*peek_drop)(void *self, struct table_peek_ticket *peek_ticket);
-    /* NULL: no other searcher is near. The same of the searchers of this host alone, and of what is
-     * known here: costs next to nothing and is true now. */
-    void (*peek_near)(void *self, const struct tt_peek *peek, struct tt_peeked *out);
-    /* NULL: never. Whether peek_near tells the searchers of other hosts, too (`foreign`). Then
-     * those of this host help each other in large children, rather than spread over what others do.
-     */
-    bool (*sees_foreign)(void *self);
+                       struct table_ticket *ticket);
+    enum table_taken (*peek_take)(void *self, const struct table_ticket *ticket, bool waits,
+                                  struct tt_peeked *out);
     /* Nodes of at least this remaining depth are searched beside others, and registered in flight
      * if the algorithm counts them; below, only results are shared. Called unless the algorithm is
-     * for one searcher: when `iteration` begins, while no node is open, and after each poll. */
-    unsigned (*inflight_depth)(void *self, unsigned iteration);
+     * for one searcher: when `iteration` begins, while no node is open, and after each poll.
+     * `*sees_foreign`: whether a near peek tells the searchers of other hosts, too (`foreign`).
+     * Then those of this host help each other in large children, rather than spread over what
+     * others do. */
+    unsigned (*inflight_depth)(void *self, unsigned iteration, bool *sees_foreign);
     /* From env.poll: does what is due and hands what came to the search: answers that were not
      * waited for (search_answered), completion notices (search_node_done), foreign claims
-     * (search_node_claimed), renewals (search_renew) and history updates (search_history_*).
+     * (search_node_claimed) and renewals (search_renew).
      * `now_us`: the time now, of the table's own clock. Never waits. */
     void (*serve)(void *self, struct search *search, uint64_t now_us);
 };
@@ -129,14 +129,7 @@ void search_abort(struct search *search, uint64_t split_id);
 /* The ply of that split point; -1: it is not open, or the search unwinds to it already. */
 int search_split_ply(struct search *search, uint64_t split_id);
 
-/* The history table, shared by those who search the same root (what a move refuted: Schaeffer 1983;
- * `index` is the side to move from the root and the move). From env.poll: what this searcher
- * learnt and has not told yet, up to `room`; and what all learnt, a sum for each entry, after all
- * entries were halved so often. */
-unsigned search_history_publish(struct search *search, struct tt_weight *out, unsigned room);
-void search_history_merge(struct search *search, const struct tt_weight *sum, unsigned count,
-                          unsigned halvings);
-/* Of the root set last: what they have in common. */
+/* Returns what all searchers of the root set last have in common. */
 uint64_t search_root(const struct search *search);
 
 #endif

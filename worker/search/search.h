@@ -63,13 +63,6 @@ struct search_result {
     struct search_line pv;
 };
 
-/* Summed over searchers by the reader when they have ended. */
-struct search_counters {
-#define X(name, json, help) uint64_t name;
-    COUNTERS(X)
-#undef X
-};
-
 struct search;
 
 /* Copies all it is given. ERR_NOMEM. */
@@ -87,7 +80,7 @@ void search_set_limits(struct search *search, const struct search_options *optio
 /* Called from search_run: after each finished iteration, with its best line; and when the value of
  * one under way is outside its window, with the bound and no line. */
 typedef void search_report(void *context, const struct search_result *result,
-                           const struct search_counters *counters);
+                           const struct counters *counters);
 
 /* Iterative deepening from the game's first iteration to depth_limit or until env says stop.
  * Returns the last finished iteration; if none was finished, depth 0 and some legal move. Blocks.
@@ -130,7 +123,7 @@ enum search_status search_subtree(struct search *search, const struct search_spl
                                   struct search_result *result);
 
 /* Counters so far and the iteration under way: for the search's own thread. */
-const struct search_counters *search_counters(const struct search *search);
+const struct counters *search_counters(const struct search *search);
 unsigned search_iteration(const struct search *search);
 
 /* The root, but from env.poll: where the search stands. */

@@ -15,7 +15,7 @@ enum {
     PLY = 1024, /* the unit of reductions */
 };
 
-/* Of the move at a place, at a depth. */
+/* Reductions by the place of a move and by depth. */
 static int reductions[REDUCTIONS][REDUCTIONS];
 
 __attribute__((constructor)) static void fill_reductions(void)
@@ -41,18 +41,10 @@ static bool is_mate(int score)
 /* Makes a node of the same position two plies below, so that the plies below keep their sides. */
 static struct node *again(struct node *n, int depth, int alpha, int beta)
 {
-    struct node *node = n + 2;
     n[1].in_flight = false;
-    n[1].split_id = node->split_id = 0;
+    n[1].split_id = n[2].split_id = 0;
     n[1].reduces = false; /* it is no node: nothing is compared with it */
-    node->depth = depth;
-    node->alpha = alpha;
-    node->beta = beta;
-    node->exclusive = false;
-    node->cut_node = n->cut_node;
-    node->after_null = false;
-    node->excluded = 0;
-    return node;
+    return node_prepare(n + 2, depth, alpha, beta, n->cut_node);
 }
 
 /* Whether the side to move has a move, too, that keeps the node at beta, and not only the pass,
@@ -118,8 +110,9 @@ static enum search_visit try_singular(struct search *s, struct node *n, uint16_t
     if (search_halted(s)) {
         return VISIT_STOP;
     }
-    if (!node_peek_here(s, &peek, &seen) || seen.move != table_move || seen.lower == TT_SCORE_MIN ||
-        is_mate(seen.lower) || (int)seen.depth < n->depth - SINGULAR_BEHIND) {
+    node_peek_here(s, &peek, &seen);
+    if (seen.move != table_move || seen.lower == TT_SCORE_MIN || is_mate(seen.lower) ||
+        (int)seen.depth < n->depth - SINGULAR_BEHIND) {
         return VISIT_CONTINUE;
     }
     const int limit = seen.lower - 2 * n->depth;

@@ -1,21 +1,18 @@
-/* broadcast: the result broadcast (PROTOCOL.md, SHARE). Below the remote depth limit nobody is
- * asked, so each host would search what another has searched. So results found there go to all
- * hosts, through the shards, while there are any, and those that come are put into the own table.
+/* broadcast: the result broadcast of a searcher (PROTOCOL.md, SHARE; feed.h). Below the remote
+ * depth limit nobody is asked, so each host would search what another has searched. So results
+ * found there go to all hosts, through the shards, while there are any, and those that come are put
+ * into the own table.
  *
- * The process is the unit: what its searchers find in a namespace is collected in one queue and
- * leaves in one message, and one searcher takes for all what comes from others. The shallower the
- * results that are sent, the less is searched twice, and the more there is to send and to take:
- * each ply less is four to five times as much. So the least depth moves, in eighths of a ply: at 2
- * and 3/8 all results of depth 3 are sent and, of depth 2, those whose key falls into five of eight
- * parts. At selection full, where a node takes far less, it stays between 8 and 14: a result
- * below is found sooner than taken from a message. Each host sets its own by the rate at which
- * results come to it, which is about the same at all hosts, and by the load that the shards report.
+ * The process is the unit: what its searchers find in a namespace is collected in one feed and
+ * leaves in one message, and one searcher takes for all what comes from others. At selection full,
+ * where a node takes far less, the feed's least depth stays between 8 and 14: a result below is
+ * found sooner than taken from a message.
  *
  * Foreign claims go the same way: that a searcher of this host has begun a node, or left it without
  * a result, in the words of a result with TT_CLAIM in place of the bound. An exclusive ask of a
  * node that another host claims is BUSY, in a peek it has a searcher more. Claims are hints: a
  * result ends the claim of its node, its host ends it, and so does time
- * (EMBEDDED_FOREIGN_LEAST_MS); what nobody claims is searched twice at worst. To replace asks they
+ * (CLAIMS_FOREIGN_LEAST_MS); what nobody claims is searched twice at worst. To replace asks they
  * have to be early: a host of many searchers sends a message as often as costs at most a fiftieth
  * of their time, and asks no shard who is where while claims of others come. One of few sends them
  * with its results, and asks as before. (A claim without `foreign` is within a host: host_table.h.)
@@ -26,7 +23,7 @@
 #ifndef WORKER_TABLE_BROADCAST_H
 #define WORKER_TABLE_BROADCAST_H
 
-#include "worker/table/broadcast_queue.h"
+#include "worker/table/claims.h"
 #include "worker/table/embedded.h"
 
 enum { SHARE_OWN_MAX = 32 };
@@ -52,7 +49,7 @@ void share_begin(struct share *share);
 bool share_has_peers(const struct share *share, uint64_t now_us);
 /* A result was found here. True: share_send is due, there is no room for another. */
 bool share_add(struct share *share, const struct tt_store *result);
-/* The first searcher of this host begins a node of at least EMBEDDED_FOREIGN_DEPTH, or the last
+/* The first searcher of this host begins a node of at least CLAIMS_FOREIGN_DEPTH, or the last
  * leaves it without a result. Of a claim that has not left the searcher yet neither it nor what
  * ends it is sent. True: as above.
  */

@@ -4,8 +4,7 @@
 #include "common/memory.h"
 #include "common/rng.h"
 #include "common/tt/ops.h"
-#include "worker/table/broadcast_queue.h"
-#include "worker/table/host_table.h"
+#include "worker/table/claims.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,6 +21,8 @@ enum {
     ALONE_ENTRIES = 256, /* a thread holds one node for each ply */
     SESSION = 1, /* a process is one session; its threads are slots */
     NOTIFIED_MAX = 64, /* holders of a node that get a completion notice */
+    SOLVER_STATE_BYTES = 1 << 20, /* more than a host table has beside its memory */
+    SOLVER_STILL_MS = 200, /* a search waits */
 };
 
 /* The in-flight entries of a fraction of the keys. What hardly ever changes is in one cache line;
@@ -37,6 +38,15 @@ _Static_assert(offsetof(struct tt_inflight, first_free) == MEMORY_LINE &&
                "two lines");
 #endif
 
+/* What the searchers have in common for their game's solver. */
+struct solver {
+    pthread_mutex_t lock;
+    struct host_table *host; /* NULL: this process's alone, in `block` */
+    void *block, *bytes; /* NULL: none yet */
+    size_t size;
+    uint64_t layout;
+};
+
 struct embedded {
     /* fixed after open */
     struct tt_results results;
@@ -50,13 +60,7 @@ struct embedded {
     struct notices *notices; /* of each slot */
     struct host_state own;
     struct share_queue share;
-    struct solver_memory {
-        pthread_mutex_t lock;
-        struct host_table *host; /* NULL: this process's alone, in `block` */
-        void *block, *bytes; /* NULL: none yet */
-        size_t size;
-        uint64_t layout;
-    } solver;
+    struct solver solver;
 };
 
 static uint8_t generation(const struct embedded_port *port)
@@ -111,13 +115,14 @@ enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slo
         return ERR_NOMEM;
     }
     *t = (struct embedded){.slots = slots, .group = group, .own = {.table_id = clock_unique()}};
-    pthread_mutex_init(&t->solver.lock, NULL);
     tt_generations_init(&t->own.generations);
-    share_queue_init(&t->share);
+    pthread_mutex_init(&t->solver.lock, NULL);
+    pthread_mutex_init(&t->share.lock, NULL);
     t->state = &t->own;
     t->notices = memory_lines(slots * sizeof *t->notices);
     for (unsigned i = 0; i < slots && t->notices != NULL; i++) {
-        notices_init(&t->notices[i]);
+        atomic_init(&t->notices[i].until_poll, 1);
+        pthread_mutex_init(&t->notices[i].lock, NULL);
     }
     enum err err = t->notices == NULL ? ERR_NOMEM : open_results(t, bytes, group, wait);
     err = err == ERR_OK ? open_stripes(t) : err;
@@ -140,12 +145,12 @@ void embedded_close(struct embedded **table)
         pthread_mutex_destroy(&t->stripe[i].lock);
     }
     for (unsigned i = 0; i < t->slots && t->notices != NULL; i++) {
-        notices_free(&t->notices[i]);
+        pthread_mutex_destroy(&t->notices[i].lock);
     }
-    share_queue_free(&t->share);
+    pthread_mutex_destroy(&t->share.lock);
+    pthread_mutex_destroy(&t->solver.lock);
     host_table_close(&t->solver.host);
     free(t->solver.block);
-    pthread_mutex_destroy(&t->solver.lock);
     free(t->stripe);
     free(t->notices);
     tt_results_close(&t->results);
@@ -154,34 +159,30 @@ void embedded_close(struct embedded **table)
     *table = NULL;
 }
 
-enum { STATE_BYTES = 1 << 20 /* more than a host table has beside its memory */, STILL_MS = 200 };
-
-static void open_solver_memory(const struct embedded *t, struct solver_memory *m, size_t bytes,
-                               uint64_t layout)
+static void *solver_on_host(struct embedded *t)
 {
-    const struct host_table_wait wait = {.still_ms = STILL_MS}; /* a search waits */
-    m->size = bytes;
-    m->layout = layout;
-    if (t->host != NULL && host_table_open(&m->host, rng_mix(t->group ^ rng_mix(layout)),
-                                           bytes + STATE_BYTES, &wait) == ERR_OK) {
-        if (host_table_bytes(m->host) >= bytes) {
-            m->bytes = host_table_memory(m->host);
-            return;
-        }
-        host_table_close(&m->host);
+    const struct host_table_wait wait = {.still_ms = SOLVER_STILL_MS};
+    struct solver *s = &t->solver;
+    if (host_table_open(&s->host, rng_mix(t->group ^ rng_mix(s->layout)),
+                        s->size + SOLVER_STATE_BYTES, &wait) != ERR_OK) {
+        return NULL;
     }
-    m->bytes = memory_lines_untouched(bytes, &m->block);
+    CHECK(host_table_bytes(s->host) >= s->size);
+    return host_table_memory(s->host);
 }
 
 void *embedded_solver_memory(struct embedded *t, size_t bytes, uint64_t layout)
 {
-    struct solver_memory *m = &t->solver;
-    pthread_mutex_lock(&m->lock);
-    if (m->bytes == NULL) {
-        open_solver_memory(t, m, bytes, layout);
+    struct solver *s = &t->solver;
+    pthread_mutex_lock(&s->lock);
+    if (s->bytes == NULL) {
+        s->size = bytes;
+        s->layout = layout;
+        s->bytes = t->host != NULL ? solver_on_host(t) : NULL;
+        s->bytes = s->bytes != NULL ? s->bytes : memory_lines_untouched(bytes, &s->block);
     }
-    pthread_mutex_unlock(&m->lock);
-    return m->size == bytes && m->layout == layout ? m->bytes : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return s->size == bytes && s->layout == layout ? s->bytes : NULL;
 }
 
 int embedded_private_reason(const struct embedded *t)
@@ -196,16 +197,15 @@ bool embedded_is_on_host(const struct embedded *t)
 
 void embedded_clear(struct embedded *t)
 {
-    struct solver_memory *m = &t->solver;
     if (t->host == NULL) {
         tt_results_clear(&t->results);
     } else {
         (void)host_table_clear(t->host);
     }
-    if (m->host != NULL) {
-        (void)host_table_clear(m->host);
-    } else if (m->bytes != NULL) {
-        memset(m->bytes, 0, m->size);
+    if (t->solver.host != NULL) {
+        (void)host_table_clear(t->solver.host);
+    } else if (t->solver.bytes != NULL) {
+        memset(t->solver.bytes, 0, t->solver.size);
     }
 }
 
@@ -214,8 +214,8 @@ void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace
     struct host_state *state = port->table->state;
     bool is_begun = job != 0 && (port->job == job ||
                                  atomic_exchange(&state->job[job % HOST_TABLE_JOBS], job) == job);
-    for (unsigned i = 0; i < HOST_TABLE_FOREIGN_CLAIMS && !is_begun; i++) {
-        atomic_store_explicit(&state->foreign_claim[i], 0, memory_order_relaxed); /* of old jobs */
+    if (!is_begun) {
+        claims_clear_foreign(state);
     }
     port->job = job;
     port->namespace_id = namespace_id;
@@ -296,6 +296,11 @@ uint64_t embedded_table_id(const struct embedded *t)
     return t->state->table_id;
 }
 
+uint16_t embedded_host_name(const struct embedded *t)
+{
+    return (uint16_t)embedded_table_id(t);
+}
+
 void embedded_set_table_id(struct embedded *t, uint64_t table_id)
 {
     t->own.table_id = table_id;
@@ -313,7 +318,7 @@ uint64_t embedded_other_table_until_us(const struct embedded *t)
 
 /* ---- the port ---- */
 
-static void prefetch(void *self, uint64_t key)
+void embedded_prefetch(void *self, uint64_t key)
 {
     const struct embedded_port *port = self;
     tt_results_prefetch(&port->table->results, key);
@@ -324,161 +329,26 @@ static bool registers(const struct embedded_port *port, unsigned depth)
     return depth >= port->inflight_depth && !port->results_only;
 }
 
-/* ---- claims: what the processes of a host see of each other's nodes ---- */
-
-/* The part of a claim that names the node; its low bits are for who is there. */
-static uint64_t claim_of(uint64_t key, uint8_t depth)
-{
-    return rng_mix(key + depth) & ~UINT64_C(0xffff);
-}
-
-static _Atomic uint64_t *claim_at(const struct embedded_port *port, uint64_t claim)
-{
-    return &port->table->state->claim[claim >> 32 & (HOST_TABLE_CLAIMS - 1)];
-}
-
-/* The thread enters the node. Whether another thread is in it; if it asked for the node alone, it
- * does not enter then. An old claim ends when who visits a node beside others takes it over. */
-static bool is_claimed(const struct embedded_port *port, const struct tt_ask *op)
-{
-    if (port->table->host == NULL) {
-        return false;
-    }
-    uint64_t node = claim_of(op->key, op->depth), mine = node | port->place.name;
-    _Atomic uint64_t *at = claim_at(port, node);
-    uint64_t found = atomic_load_explicit(at, memory_order_relaxed);
-    bool is_other = found != mine && (found & ~UINT64_C(0xffff)) == node;
-    if (!is_other || (op->flags & TT_EXCLUSIVE) == 0) {
-        atomic_store_explicit(at, mine, memory_order_relaxed);
-    }
-    return is_other;
-}
-
-static void unclaim(const struct embedded_port *port, uint64_t key, uint8_t depth)
-{
-    if (port->table->host != NULL) {
-        uint64_t node = claim_of(key, depth);
-        _Atomic uint64_t *at = claim_at(port, node);
-        if (atomic_load_explicit(at, memory_order_relaxed) == (node | port->place.name)) {
-            atomic_store_explicit(at, 0, memory_order_relaxed);
-        }
-    }
-}
-
+/* Counts another process of this host, too, if its results are the host's. */
 bool embedded_is_in_flight(const struct embedded_port *port, uint64_t key, uint8_t depth)
 {
-    struct stripe *stripe = lock(port->table, stripe_of(port->table, key));
+    struct embedded *t = port->table;
+    struct stripe *stripe = lock(t, stripe_of(t, key));
     unsigned count = tt_inflight_count(&stripe->inflight, key, depth);
-    unlock(port->table, stripe);
-    if (count > 0 || port->table->host == NULL) {
-        return count > 0;
-    }
-    uint64_t node = claim_of(key, depth);
-    uint64_t found = atomic_load_explicit(claim_at(port, node), memory_order_relaxed);
-    return (found & ~UINT64_C(0xffff)) == node && found != (node | port->place.name);
+    unlock(t, stripe);
+    return count > 0 || (t->host != NULL && claims_others(t->state, key, depth, port->place.name));
 }
 
-/* ---- foreign claims: what other hosts say of their nodes ---- */
-
-/* In the place of a claim: 32 bits of the node's, 16 of the host that claims it, 16 of the time
- * until which it counts. */
-enum { FOREIGN_UNIT_US = 1024, FOREIGN_HOST_SHIFT = 16, FOREIGN_NODE_SHIFT = 32 };
-
-static _Atomic uint64_t *foreign_at(const struct embedded *t, uint64_t claim)
+static bool is_foreign(const struct embedded_port *port, uint64_t key, uint8_t depth)
 {
-    return &t->state->foreign_claim[claim >> 16 & (HOST_TABLE_FOREIGN_CLAIMS - 1)];
+    return port->counts_foreign && claims_foreign(port->table->state, key, depth, port->now_us);
 }
 
-/* So long one counts, in units; the one of its begin counts, too. */
-static unsigned foreign_lasts(uint8_t depth)
-{
-    unsigned ms = EMBEDDED_FOREIGN_LEAST_MS;
-    for (unsigned d = EMBEDDED_FOREIGN_DEPTH; d < depth && ms < EMBEDDED_FOREIGN_MOST_MS; d++) {
-        ms *= EMBEDDED_FOREIGN_PLY;
-    }
-    ms = ms < EMBEDDED_FOREIGN_MOST_MS ? ms : EMBEDDED_FOREIGN_MOST_MS;
-    return (ms * 1000 + FOREIGN_UNIT_US - 1) / FOREIGN_UNIT_US;
-}
-
-/* Whether what stands in a claim's place is a claim of that node that counts. One that nothing
- * replaced counts again after 2^16 units, for as long as it lasts: a hint. */
-static bool is_foreign_of(uint64_t found, uint64_t node, uint8_t depth, uint64_t now_us)
-{
-    uint16_t left = (uint16_t)(found - now_us / FOREIGN_UNIT_US);
-    return (found ^ node) >> FOREIGN_NODE_SHIFT == 0 && left > 0 &&
-           left <= foreign_lasts(depth) + 1; /* the clock of the port stands between polls */
-}
-
-/* Whether a searcher of another host is in the node. */
-static bool is_foreign_claimed(const struct embedded_port *port, uint64_t key, uint8_t depth)
-{
-    if (!port->counts_foreign || depth < EMBEDDED_FOREIGN_DEPTH) {
-        return false;
-    }
-    uint64_t node = claim_of(key, depth);
-    uint64_t found = atomic_load_explicit(foreign_at(port->table, node), memory_order_relaxed);
-    return is_foreign_of(found, node, depth, port->now_us);
-}
-
-/* A result ends a claim, of any host. */
-static void end_foreign(const struct embedded_port *port, uint64_t key, uint8_t depth)
-{
-    uint64_t node = claim_of(key, depth);
-    _Atomic uint64_t *at = foreign_at(port->table, node);
-    if (depth >= EMBEDDED_FOREIGN_DEPTH &&
-        (atomic_load_explicit(at, memory_order_relaxed) ^ node) >> FOREIGN_NODE_SHIFT == 0) {
-        atomic_store_explicit(at, 0, memory_order_relaxed);
-    }
-}
-
-/* Of two hosts in a node the one of the higher rank goes on alone: another one for each node. */
-static uint64_t rank_of(uint64_t key, uint16_t host)
-{
-    return rng_mix(key ^ rng_mix(host + UINT64_C(1)));
-}
-
-/* Whether it is news. Of two claims of a node that count the one of the higher rank stays, which is
- * the one that goes on; its host alone can end it. Of those of two nodes in one place the one that
- * counts longer stays. */
-static bool take_foreign(const struct embedded_port *port, const struct tt_store *claim,
-                         uint64_t now_us)
-{
-    uint64_t node = claim_of(claim->key, claim->depth);
-    _Atomic uint64_t *at = foreign_at(port->table, node);
-    uint64_t found = atomic_load_explicit(at, memory_order_relaxed);
-    const bool is_there = is_foreign_of(found, node, claim->depth, now_us),
-               ends = claim->score == TT_CLAIM_ENDS;
-    const uint16_t host = claim->move, other = (uint16_t)(found >> FOREIGN_HOST_SHIFT);
-    if (is_there && other != host &&
-        (ends || rank_of(claim->key, other) > rank_of(claim->key, host))) {
-        return false;
-    }
-    const uint64_t now = now_us / FOREIGN_UNIT_US;
-    const uint16_t left = (uint16_t)(found - now), lasts = (uint16_t)foreign_lasts(claim->depth);
-    const bool is_kept = !is_there && found != 0 && left > lasts &&
-                         left <= EMBEDDED_FOREIGN_MOST_MS * 1000 / FOREIGN_UNIT_US + 1;
-    uint64_t until = (now + lasts) & 0xffff;
-    uint64_t fresh = node >> FOREIGN_NODE_SHIFT << FOREIGN_NODE_SHIFT |
-                     (uint64_t)host << FOREIGN_HOST_SHIFT | until;
-    if (ends && !is_there) {
-        return false;
-    }
-    if (!is_kept) {
-        atomic_store_explicit(at, ends ? 0 : fresh, memory_order_relaxed);
-    }
-    return !ends && !(is_there && other == host);
-}
-
-uint16_t embedded_host_name(const struct embedded *t)
-{
-    return (uint16_t)embedded_table_id(t);
-}
-
-static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
+bool embedded_ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
 {
     const struct embedded_port *port = self;
     (void)ticket;
-    prefetch(self, op->key); /* again, or of a node that no move was made to */
+    embedded_prefetch(self, op->key); /* again, or of a node that no move was made to */
     if (registers(port, op->depth)) {
         /* Most of what a visit writes: another thread may have written it last. */
         const struct tt_inflight *inflight = &stripe_of(port->table, op->key)->inflight;
@@ -489,8 +359,8 @@ static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket
     return true;
 }
 
-static void await(void *self, const struct tt_ask *op, struct table_ticket *ticket,
-                  struct tt_answer *answer)
+void embedded_await(void *self, const struct tt_ask *op, struct table_ticket *ticket,
+                    struct tt_answer *answer)
 {
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
@@ -502,9 +372,10 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
     struct stripe *stripe = lock(t, stripe_of(t, op->key));
     tt_ops_ask(&t->results, &stripe->inflight, op, SESSION, 0, answer);
     if (answer->verdict == TT_OPEN) {
-        const bool is_foreign = is_foreign_claimed(port, op->key, op->depth),
+        const bool has_foreign = is_foreign(port, op->key, op->depth),
                    alone = op->flags & TT_EXCLUSIVE;
-        if ((is_foreign && alone) || is_claimed(port, op)) {
+        if ((has_foreign && alone) ||
+            (t->host != NULL && claims_enter(t->state, op, port->place.name))) {
             if (alone) {
                 const struct tt_release leave = {
                     .key = op->key, .depth = op->depth, .slot = op->slot};
@@ -514,12 +385,12 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
                 answer->nproc = 2;
             }
         }
-        answer->nproc += is_foreign && !alone;
+        answer->nproc += has_foreign && !alone;
     }
     unlock(t, stripe);
 }
 
-static void store(void *self, const struct table_ticket *ticket, const struct tt_store *op)
+void embedded_store(void *self, const struct table_ticket *ticket, const struct tt_store *op)
 {
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
@@ -535,28 +406,36 @@ static void store(void *self, const struct table_ticket *ticket, const struct tt
         holders = tt_inflight_holders(&stripe->inflight, op->key, op->depth, holder, NOTIFIED_MAX);
     }
     unlock(t, stripe);
-    unclaim(port, op->key, op->depth);
+    if (t->host != NULL) {
+        claims_leave(t->state, op->key, op->depth, port->place.name);
+    }
     for (unsigned i = 0; i < holders; i++) {
         notices_put(&t->notices[holder[i].slot], op);
     }
 }
 
-static void release(void *self, const struct table_ticket *ticket, const struct tt_release *op)
-{
-    const struct embedded_port *port = self;
-    (void)ticket;
-    if (registers(port, op->depth)) {
-        struct stripe *stripe = lock(port->table, stripe_of(port->table, op->key));
-        tt_ops_release(&stripe->inflight, op, SESSION);
-        unlock(port->table, stripe);
-        unclaim(port, op->key, op->depth);
-    }
-}
-
-static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt_peeked *out)
+void embedded_release(void *self, const struct table_ticket *ticket, const struct tt_release *op)
 {
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
+    (void)ticket;
+    if (!registers(port, op->depth)) {
+        return;
+    }
+    struct stripe *stripe = lock(t, stripe_of(t, op->key));
+    tt_ops_release(&stripe->inflight, op, SESSION);
+    unlock(t, stripe);
+    if (t->host != NULL) {
+        claims_leave(t->state, op->key, op->depth, port->place.name);
+    }
+}
+
+void embedded_peek(void *self, const struct tt_peek *op, unsigned count, bool near,
+                   struct tt_peeked *out)
+{
+    const struct embedded_port *port = self;
+    struct embedded *t = port->table;
+    (void)near;
     for (unsigned i = 0; i < count; i++) {
         struct stripe *stripe = stripe_of(t, op[i].key);
         tt_results_prefetch(&t->results, op[i].key);
@@ -566,15 +445,16 @@ static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt
         struct stripe *stripe = lock(t, stripe_of(t, op[i].key));
         tt_ops_peek(&t->results, &stripe->inflight, &op[i], &out[i]);
         unlock(t, stripe);
-        out[i].foreign = is_foreign_claimed(port, op[i].key, op[i].depth);
+        out[i].foreign = is_foreign(port, op[i].key, op[i].depth);
         out[i].nproc += out[i].foreign;
     }
 }
 
 /* Changes between iterations only: a node registered on entry must be released on leaving. */
-static unsigned inflight_depth(void *self, unsigned iteration)
+unsigned embedded_inflight_depth(void *self, unsigned iteration, bool *sees_foreign)
 {
     struct embedded_port *port = self;
+    *sees_foreign = false;
     if (port->inflight_by_size && port->inflight_depth_max != EMBEDDED_NEVER) {
         unsigned least =
             iteration > EMBEDDED_INFLIGHT_PLIES ? iteration - EMBEDDED_INFLIGHT_PLIES : 1;
@@ -584,7 +464,7 @@ static unsigned inflight_depth(void *self, unsigned iteration)
     return port->inflight_depth;
 }
 
-static void serve(void *self, struct search *search, uint64_t now_us)
+void embedded_serve(void *self, struct search *search, uint64_t now_us)
 {
     struct embedded_port *port = self;
     struct tt_store done[NOTICES_MAX];
@@ -624,14 +504,14 @@ static void take_claim(const struct embedded_port *port, const struct tt_store *
 {
     struct embedded *t = port->table;
     const uint16_t own = embedded_host_name(t);
-    if (claim->depth < EMBEDDED_FOREIGN_DEPTH || claim->move == own) {
+    if (claim->depth < CLAIMS_FOREIGN_DEPTH || claim->move == own) {
         return; /* its own: collected by a shard */
     }
     if (claim->score == TT_CLAIM_BEGINS) {
         embedded_expect_claims(t, now_us);
     }
-    if (take_foreign(port, claim, now_us) && port->counts_foreign &&
-        rank_of(claim->key, claim->move) > rank_of(claim->key, own)) {
+    if (claims_take_foreign(t->state, claim, now_us) && port->counts_foreign &&
+        claims_goes_first(claim->key, claim->move, own)) {
         notify_holders(t, claim);
     }
 }
@@ -643,15 +523,6 @@ bool embedded_receives_claims(const struct embedded *t, uint64_t now_us)
     return received_us > 0 && now_us < received_us + EMBEDDED_FOREIGN_RECENT_MS * 1000;
 }
 
-static void take_result(const struct embedded_port *port, const struct tt_store *result)
-{
-    embedded_put(port, result);
-    end_foreign(port, result->key, result->depth);
-    if (port->table->slots > 1 && result->depth >= EMBEDDED_INFLIGHT_DEPTH) {
-        notify_holders(port->table, result);
-    }
-}
-
 void embedded_take(const struct embedded_port *port, const struct tt_store *results, unsigned count,
                    uint64_t now_us)
 {
@@ -661,10 +532,15 @@ void embedded_take(const struct embedded_port *port, const struct tt_store *resu
         if (i < count) {
             tt_results_prefetch(&t->results, results[i].key);
         }
-        if (i >= AHEAD && results[i - AHEAD].bound == TT_CLAIM) {
-            take_claim(port, &results[i - AHEAD], now_us);
-        } else if (i >= AHEAD) {
-            take_result(port, &results[i - AHEAD]);
+        const struct tt_store *result = i >= AHEAD ? &results[i - AHEAD] : NULL;
+        if (result != NULL && result->bound == TT_CLAIM) {
+            take_claim(port, result, now_us);
+        } else if (result != NULL) {
+            embedded_put(port, result);
+            claims_end_foreign(t->state, result->key, result->depth);
+            if (t->slots > 1 && result->depth >= EMBEDDED_INFLIGHT_DEPTH) {
+                notify_holders(t, result);
+            }
         }
     }
 }
@@ -698,17 +574,18 @@ void embedded_end_placement(struct embedded_port *port)
 
 struct table_port embedded_table_port(struct embedded_port *port)
 {
+    struct tt_store none;
     port->inflight_depth = port->inflight_depth_max;
-    notices_clear(embedded_notices(port));
+    (void)notices_take(embedded_notices(port), &none, 0);
     return (struct table_port){
         .self = port,
-        .prefetch = prefetch,
-        .ask = ask,
-        .await = await,
-        .store = store,
-        .release = release,
-        .peek = peek,
-        .inflight_depth = inflight_depth,
-        .serve = serve,
+        .prefetch = embedded_prefetch,
+        .ask = embedded_ask,
+        .await = embedded_await,
+        .store = embedded_store,
+        .release = embedded_release,
+        .peek = embedded_peek,
+        .inflight_depth = embedded_inflight_depth,
+        .serve = embedded_serve,
     };
 }

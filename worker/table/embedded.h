@@ -15,6 +15,7 @@
 
 #include "common/err.h"
 #include "common/placement.h"
+#include "proto/client/feed.h"
 #include "worker/search/ports.h"
 #include "worker/table/notices.h"
 
@@ -26,18 +27,19 @@ enum {
     EMBEDDED_INFLIGHT_PLIES = 4, /* in small iterations: children of the root and three plies more
                                     are registered, too */
     EMBEDDED_NEVER = 255,
-    EMBEDDED_FOREIGN_DEPTH = 4, /* below, foreign claims cost more than they save */
-    EMBEDDED_FOREIGN_LEAST_MS =
-        4, /* so long a foreign claim counts at that depth, if nothing ends it ... */
-    EMBEDDED_FOREIGN_PLY =
-        4, /* ... so many times as long for each ply more, as the node takes ... */
-    EMBEDDED_FOREIGN_MOST_MS = 16384, /* ... and never longer */
     EMBEDDED_FOREIGN_RECENT_MS = 50, /* a claim comes from hosts that claim at least so often */
 };
 
 struct embedded;
-struct share_queue;
 struct host_table_wait;
+
+/* Results that the searchers of a process found and no other host knows yet (broadcast.h, which is
+ * how it is used). */
+struct share_queue {
+    pthread_mutex_t lock;
+    uint64_t namespace_id; /* the results' namespace: searchers of a process may have unlike jobs */
+    struct feed feed;
+};
 
 struct embedded_port {
     struct embedded *table;
@@ -53,7 +55,7 @@ struct embedded_port {
     bool inflight_by_size; /* smaller ones in small iterations (EMBEDDED_INFLIGHT_PLIES). Threads in
                               different iterations then register different nodes, which saves less
                               and harms nothing */
-    bool counts_foreign; /* foreign claims of nodes of EMBEDDED_FOREIGN_DEPTH and more count */
+    bool counts_foreign; /* foreign claims of nodes of CLAIMS_FOREIGN_DEPTH and more count */
     /* state */
     uint64_t now_us; /* for foreign claims: who uses the port sets it now and then */
     uint64_t job; /* begun last */
@@ -67,7 +69,7 @@ struct embedded_port {
 /* `bytes` of results, at least one bucket; room for `slots` threads. ERR_NOMEM, ERR_RANGE. */
 enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots);
 /* The same, with the results of the processes of this host that open the same `group`
- * (transport_group) and size; with results of its own where that fails (embedded_is_on_host).
+ * (lanes_group) and size; with results of its own where that fails (embedded_is_on_host).
  * `wait` (host_table.h) may be NULL; ERR_IO when it ended the wait. */
 enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slots, uint64_t group,
                                const struct host_table_wait *wait);
@@ -89,9 +91,8 @@ void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace
  * thousandths. Any thread. */
 unsigned embedded_permille(const struct embedded *table, uint64_t namespace_id);
 
-/* Reads and writes results without registering anything: the remote table uses it as its cache. A
- * score that the game does not have is not written: at the same depth it would outlive true ones.
- */
+/* Reads and writes results without registering anything. A score that the game does not have is not
+ * written: at the same depth it would outlive true ones. */
 bool embedded_find(struct embedded *table, const struct tt_ask *ask, struct tt_answer *answer);
 void embedded_put(const struct embedded_port *port, const struct tt_store *store);
 
@@ -116,7 +117,7 @@ void embedded_expect_claims(struct embedded *table, uint64_t now_us);
 void *embedded_solver_memory(struct embedded *table, size_t bytes, uint64_t layout);
 
 unsigned embedded_slots(const struct embedded *table);
-/* Of the process: what its searchers are to tell other hosts (broadcast.h). */
+/* What the searchers of this process are to publish to other hosts (broadcast.h). */
 struct share_queue *embedded_share_queue(struct embedded *table);
 
 /* Tells this table from those of others; broadcast results carry it. */
@@ -146,5 +147,17 @@ void embedded_end_placement(struct embedded_port *port);
 /* For one search, begun anew for each: the in-flight depth is the port's maximum again, old notices
  * are dropped. `port` must outlive it and be registered in no node. */
 struct table_port embedded_table_port(struct embedded_port *port);
+/* Its functions (ports.h); `port` is a struct embedded_port. */
+void embedded_prefetch(void *port, uint64_t key);
+bool embedded_ask(void *port, const struct tt_ask *ask, struct table_ticket *ticket);
+void embedded_await(void *port, const struct tt_ask *ask, struct table_ticket *ticket,
+                    struct tt_answer *answer);
+void embedded_store(void *port, const struct table_ticket *ticket, const struct tt_store *store);
+void embedded_release(void *port, const struct table_ticket *ticket,
+                      const struct tt_release *release);
+void embedded_peek(void *port, const struct tt_peek *peek, unsigned count, bool near,
+                   struct tt_peeked *out);
+unsigned embedded_inflight_depth(void *port, unsigned iteration, bool *sees_foreign);
+void embedded_serve(void *port, struct search *search, uint64_t now_us);
 
 #endif

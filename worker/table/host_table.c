@@ -42,11 +42,6 @@ struct host_table {
     long maker;
 };
 
-static void prefix(char *out, size_t size)
-{
-    snprintf(out, size, "abdada-%u-", (unsigned)geteuid());
-}
-
 /* A lock of the open file, not of the process: closing another descriptor keeps it. Never waits. A
  * change from read lock to write lock, or back, is one step: no other process comes in between. */
 static bool lock(int file, short kind)
@@ -77,12 +72,12 @@ static void remove_if_unused(const char *path, int file)
     }
 }
 
-/* Removes what killed processes left. A new table is locked before it has a size. */
-static void remove_unused(void)
+/* Removes what killed processes left, of names that begin so. A new table is locked before it has a
+ * size. */
+static void remove_unused(const char *start)
 {
-    char start[NAME_MAX_BYTES], path[sizeof folder + sizeof(((struct dirent *)0)->d_name)];
+    char path[sizeof folder + sizeof(((struct dirent *)0)->d_name)];
     DIR *all = opendir(folder);
-    prefix(start, sizeof start);
     for (struct dirent *one; all != NULL && (one = readdir(all)) != NULL;) {
         struct stat found;
         if (strncmp(one->d_name, start, strlen(start)) != 0 ||
@@ -123,42 +118,33 @@ static bool has_room(size_t bytes)
     return true;
 }
 
-/* An address of that many bytes at which large pages are possible. */
-static void *reserve(size_t bytes)
+/* At an address at which large pages are possible. */
+static bool map(struct host_table *h)
 {
     char *all =
-        mmap(NULL, bytes + MEMORY_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, h->bytes + MEMORY_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED) {
-        return MAP_FAILED;
+        return false;
     }
     size_t before = -(uintptr_t)all % MEMORY_LARGE_PAGE;
     if (before > 0) {
         munmap(all, before);
     }
-    munmap(all + before + bytes, MEMORY_LARGE_PAGE - before);
-    return all + before;
-}
-
-static bool map(struct host_table *h)
-{
-    void *memory = reserve(h->bytes);
-    if (memory == MAP_FAILED) {
-        return false;
-    }
-    h->memory = memory; /* given back by leave */
-    if (mmap(memory, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->file, 0) ==
+    munmap(all + before + h->bytes, MEMORY_LARGE_PAGE - before);
+    h->memory = all + before; /* given back by leave */
+    if (mmap(h->memory, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->file, 0) ==
         MAP_FAILED) {
         return false;
     }
-    (void)madvise(memory, h->bytes, MADV_HUGEPAGE); /* a hint, before there are pages */
+    (void)madvise(h->memory, h->bytes, MADV_HUGEPAGE); /* a hint, before there are pages */
     return true;
 }
 
 /* False: the one that waits for it wants it no longer. */
-static bool goes_on(const struct host_table *h, const struct host_table_wait *wait, size_t filled)
+static bool goes_on(const struct host_table *h, const struct host_table_wait *wait, long maker,
+                    uint64_t filled)
 {
-    bool is_wanted =
-        wait->waiting == NULL || wait->waiting(wait->self, (long)getpid(), filled, h->bytes);
+    bool is_wanted = wait->waiting == NULL || wait->waiting(wait->self, maker, filled, h->bytes);
     errno = is_wanted ? errno : ECANCELED;
     return is_wanted;
 }
@@ -170,7 +156,7 @@ static bool fill(struct host_table *h, const struct host_table_wait *wait)
     for (size_t from = 0; from < h->bytes; from += AT_ONCE) {
         size_t length = h->bytes - from > AT_ONCE ? AT_ONCE : h->bytes - from;
         (void)madvise(memory + from, length, MADV_POPULATE_WRITE);
-        if (!goes_on(h, wait, from + length)) {
+        if (!goes_on(h, wait, getpid(), from + length)) {
             return false;
         }
     }
@@ -195,7 +181,7 @@ static bool enlarge_pages(struct host_table *h, const struct host_table_wait *wa
         if (madvise(memory + from, to - from, MADV_COLLAPSE) != 0 && from == 0 && errno == EINVAL) {
             return true; /* before 6.1, or forbidden */
         }
-        if (!goes_on(h, wait, to)) {
+        if (!goes_on(h, wait, getpid(), to)) {
             return false;
         }
     }
@@ -214,7 +200,7 @@ static void leave(struct host_table *h)
     errno = error;
 }
 
-/* The write lock is held, and the file is empty. Who waits reads the maker, and how far it is. */
+/* The write lock is held, and the file is empty. Waiters read the maker, and how far it is. */
 static bool make(struct host_table *h, const struct host_table_wait *wait)
 {
     if (!has_room(h->bytes) || ftruncate(h->file, (off_t)h->bytes) != 0 || !map(h)) {
@@ -248,26 +234,6 @@ static void see_maker(struct host_table *h, const struct stat *found)
 
 enum step { JOINED, AGAIN, BUSY, FAILED };
 
-/* No other process has the file, and the write lock is held. */
-static enum step begin(struct host_table *h, const struct stat *found,
-                       const struct host_table_wait *wait)
-{
-    if (found->st_nlink == 0) {
-        return AGAIN;
-    }
-    if (found->st_size != 0) { /* left by a killed process */
-        unlink(h->path);
-        return AGAIN;
-    }
-    if (make(h, wait)) {
-        return JOINED;
-    }
-    int error = errno;
-    unlink(h->path);
-    errno = error;
-    return FAILED;
-}
-
 static enum step try_join(struct host_table *h, const struct host_table_wait *wait)
 {
     struct stat found;
@@ -278,28 +244,35 @@ static enum step try_join(struct host_table *h, const struct host_table_wait *wa
         errno = EPERM;
         return FAILED;
     }
-    if (lock(h->file, F_WRLCK)) {
-        return fstat(h->file, &found) == 0 ? begin(h, &found, wait) : FAILED;
+    const bool is_alone = lock(h->file, F_WRLCK);
+    const bool is_made = is_alone || lock(h->file, F_RDLCK); /* else a process makes it now */
+    if ((!is_made && errno != EAGAIN && errno != EACCES) || fstat(h->file, &found) != 0) {
+        return FAILED;
     }
-    if (!lock(h->file, F_RDLCK)) { /* a process makes it */
+    if (!is_made) {
+        see_maker(h, &found);
+        return BUSY;
+    }
+    if (found.st_nlink == 0) { /* its maker failed or left */
+        return AGAIN;
+    }
+    if (is_alone && found.st_size != 0) { /* left by a killed process */
+        unlink(h->path);
+        return AGAIN;
+    }
+    if (is_alone && !make(h, wait)) {
         int error = errno;
-        if ((error == EAGAIN || error == EACCES) && fstat(h->file, &found) == 0) {
-            see_maker(h, &found);
-            return BUSY;
-        }
+        unlink(h->path);
         errno = error;
         return FAILED;
     }
-    if (fstat(h->file, &found) != 0) {
-        return FAILED;
+    if (is_alone) {
+        return JOINED;
     }
-    if (found.st_nlink == 0 || found.st_size != (off_t)h->bytes) { /* its maker failed or left */
+    if (found.st_size != (off_t)h->bytes) {
         return AGAIN;
     }
-    if (!map(h)) {
-        return FAILED;
-    }
-    return fill(h, wait) ? JOINED : FAILED;
+    return map(h) && fill(h, wait) ? JOINED : FAILED;
 }
 
 static enum step join(struct host_table *h, const struct host_table_wait *wait)
@@ -326,8 +299,7 @@ static enum step join_in_time(struct host_table *h, const struct host_table_wait
             still++;
             continue;
         }
-        if (wait->waiting != NULL && !wait->waiting(wait->self, h->maker, h->filled, h->bytes)) {
-            errno = ECANCELED;
+        if (!goes_on(h, wait, h->maker, h->filled)) {
             return FAILED;
         }
         still = h->filled != seen ? 0 : still + RETRY_EVERY_MS;
@@ -342,18 +314,11 @@ static enum step join_in_time(struct host_table *h, const struct host_table_wait
 
 const char *host_table_reason(int error)
 {
-    switch (error) {
-    case ETIMEDOUT:
-        return "the process that makes the host's table stands still";
-    case ECANCELED:
-        return "interrupted";
-    case ENOSPC:
-        return "no room in /dev/shm";
-    case ENODEV:
-        return "/dev/shm is not memory";
-    default:
-        return strerror(error);
-    }
+    return error == ETIMEDOUT   ? "the process that makes the host's table stands still"
+           : error == ECANCELED ? "interrupted"
+           : error == ENOSPC    ? "no room in /dev/shm"
+           : error == ENODEV    ? "/dev/shm is not memory"
+                                : strerror(error);
 }
 
 enum err host_table_open(struct host_table **out, uint64_t group, size_t bytes,
@@ -369,11 +334,11 @@ enum err host_table_open(struct host_table **out, uint64_t group, size_t bytes,
     if (h == NULL) {
         return ERR_NOMEM;
     }
-    prefix(start, sizeof start);
+    snprintf(start, sizeof start, "abdada-%u-", (unsigned)geteuid());
     h->bytes = bytes - bytes % PAGE;
     snprintf(h->path, sizeof h->path, "%s/%s%016" PRIx64, folder, start,
              rng_mix(rng_mix(group ^ LAYOUT) ^ h->bytes));
-    remove_unused();
+    remove_unused(start);
     if (join_in_time(h, wait != NULL ? wait : &usual) != JOINED) {
         int error = errno;
         free(h);

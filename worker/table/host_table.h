@@ -39,7 +39,7 @@ struct host_state {
     /* Written now and then. */
     _Alignas(64) _Atomic uint64_t job[HOST_TABLE_JOBS]; /* begun before, by id modulo the size */
     _Atomic uint64_t other_table_us; /* CLOCK_MONOTONIC: until then peers have other tables */
-    /* Of a node that a thread is in: the high bits of a hash of key and depth, and the thread's
+    /* A node that a thread is in: the high bits of a hash of key and depth, and the thread's
      * name. Hints: one may take the place of another, or be of a process that was killed. */
     _Alignas(64) _Atomic uint64_t claim[HOST_TABLE_CLAIMS];
     /* Foreign claims, of nodes that searchers of other hosts are in: the same bits, and until when
@@ -75,7 +75,7 @@ void host_table_close(struct host_table **host);
 
 /* Page-aligned; zero when made. */
 void *host_table_memory(const struct host_table *host);
-/* Of that memory: some pages less than what was opened. */
+/* Bytes of that memory: some pages less than what was opened. */
 size_t host_table_bytes(const struct host_table *host);
 /* Makes it all zero if no other process has it; false: one has. */
 bool host_table_clear(struct host_table *host);

@@ -2,18 +2,6 @@
 
 #include <string.h>
 
-void notices_init(struct notices *n)
-{
-    atomic_init(&n->until_poll, 1);
-    atomic_init(&n->count, 0);
-    pthread_mutex_init(&n->lock, NULL);
-}
-
-void notices_free(struct notices *n)
-{
-    pthread_mutex_destroy(&n->lock);
-}
-
 void notices_put(struct notices *n, const struct tt_store *result)
 {
     pthread_mutex_lock(&n->lock);
@@ -44,10 +32,4 @@ unsigned notices_take(struct notices *n, struct tt_store *out, unsigned room)
     atomic_store_explicit(&n->count, 0, memory_order_relaxed);
     pthread_mutex_unlock(&n->lock);
     return count;
-}
-
-void notices_clear(struct notices *n)
-{
-    struct tt_store none;
-    (void)notices_take(n, &none, 0);
 }

@@ -1,8 +1,8 @@
 /* notices: completion notices for one searcher: results of nodes that others finished while it was
  * registered in them. They only save work: a full list drops what comes.
  *
- * Threads: init and free while nobody else has the list; put by any thread; take and clear by the
- * searcher. Memory: none. put, take and clear hold a lock for some 20 to 200 ns. */
+ * Threads: put by any thread; take by the searcher; the table makes the list. Memory: none. put and
+ * take hold a lock for some 20 to 200 ns. */
 #ifndef WORKER_TABLE_NOTICES_H
 #define WORKER_TABLE_NOTICES_H
 
@@ -23,13 +23,10 @@ struct notices {
     struct tt_store result[NOTICES_MAX];
 };
 
-void notices_init(struct notices *notices);
-void notices_free(struct notices *notices);
 /* Also makes the searcher poll at its next node. */
 void notices_put(struct notices *notices, const struct tt_store *result);
 bool notices_are_none(const struct notices *notices);
 /* Copies up to `room` of them and drops the rest; returns how many it copied. */
 unsigned notices_take(struct notices *notices, struct tt_store *out, unsigned room);
-void notices_clear(struct notices *notices);
 
 #endif

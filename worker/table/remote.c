@@ -2,7 +2,6 @@
 
 #include "common/tt/ops.h"
 #include "worker/table/broadcast.h"
-#include "worker/table/history_exchange.h"
 #include "worker/table/remote_depth.h"
 
 #include <stdlib.h>
@@ -14,10 +13,9 @@ enum {
     CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
     OTHERS_FIRST_US = 10000, /* at the begin of a search others are supposed to be there */
     OTHERS_US = 50000, /* how long a sign of other searchers counts */
+    LIMIT_STOP_US = 5000, /* how often one who waits sees whether it is to stop */
     LONG_WAIT_US = 1000, /* the search polls soon after it: a time limit counts no nodes */
-    RENEWALS = 4, /* in the time that a shard keeps an in-flight entry */
-    RENEW_EVERY_MS = 15000, /* at most: this also makes up for a NODE_DONE that got lost */
-    RENEW_PAUSE_MIN_US = 5000,
+    RENEW_PAUSE_MIN_US = 5000, /* whatever a shard says */
     CLAIMS_PAUSE_MIN_US = 100, /* a host's messages with foreign claims ... */
     CLAIMS_PAUSE_MAX_US = 500, /* (where that takes longer they would come too late: asks stay) */
     CLAIMS_COST = 50, /* ... cost at most one part in so many of its searchers' time */
@@ -30,21 +28,14 @@ enum ticket_state {
     TICKET_LOST, /* in the host's table alone; others are to get the result all the same */
 };
 
-/* An ask whose answer the search does not wait for. */
-struct deferred {
-    struct tt_ask ask;
-    uint32_t request; /* the client's ticket */
-};
-
 struct remote {
     /* fixed after open */
-    struct client_lane lane;
+    struct lane lane;
     struct remote_events events;
     enum proto_role role;
     unsigned servers;
     struct embedded_port *local;
     /* fixed while a search runs */
-    struct table_port local_port;
     bool uses_shards, waits;
     uint64_t alone_until_us; /* no shard is used until then; 0: that is over */
     struct remote_limit limit;
@@ -55,19 +46,16 @@ struct remote {
     uint64_t rest_until_us; /* nothing is read until then */
     uint64_t renew_due_us;
     struct tt_answer known; /* of the host's table, to the ask that was sent last */
-    struct deferred deferred[DEFERRED_MAX];
-    unsigned deferred_count;
     unsigned peeks_ahead; /* sent and not ended */
-    struct history_exchange history;
     struct share share;
     /* statistics */
     uint64_t waited_us; /* for answers, in this search */
     uint64_t talked_us; /* the same, and for all else that has to do with shards */
 };
 
-/* ---- the client and its shell ---- */
+/* ---- the client and its lane ---- */
 
-static uint64_t now_us(const struct remote *r)
+uint64_t remote_now_us(const struct remote *r)
 {
     return lane_now(&r->lane);
 }
@@ -75,60 +63,36 @@ static uint64_t now_us(const struct remote *r)
 /* From that time on this searcher did nothing but talk with shards. Never from inside another. */
 static void count_talk(struct remote *r, uint64_t begin_us)
 {
-    r->talked_us += now_us(r) - begin_us;
+    r->talked_us += lane_now(&r->lane) - begin_us;
 }
 
-static void take_done(struct remote *r, const struct proto_node_done *done)
-{
-    for (uint32_t i = 0; i < done->list.count; i++) {
-        embedded_take(r->local, &done->list.at[i], 1, now_us(r));
-        notices_put(embedded_notices(r->local), &done->list.at[i]);
-    }
-}
-
-static void take_history(struct remote *r, unsigned shard,
-                         const struct proto_history_answer *answer)
-{
-    history_exchange_take(&r->history, client_shard_boot(r->lane.client, shard), answer, now_us(r));
-}
-
-static void take_shared(struct remote *r, const struct proto_share *message)
-{
-    if (message->list.count > 0 && message->table_id != embedded_table_id(r->local->table)) {
-        uint64_t now = now_us(r);
-        r->others_until_us = now + OTHERS_US;
-        share_take(&r->share, message, now, r->others_until_us);
-    }
-}
-
-static void take_event(struct remote *r, const struct client_event *e)
+static void on_event(struct remote *r, const struct client_event *e)
 {
     if (e->kind == CLIENT_NODE_DONE) {
-        take_done(r, e->node_done);
-    } else if (e->kind == CLIENT_HISTORY) {
-        take_history(r, e->shard, e->history);
+        for (uint32_t i = 0; i < e->node_done->list.count; i++) {
+            const struct tt_store *result = &e->node_done->list.at[i];
+            embedded_take(r->local, result, 1, lane_now(&r->lane));
+            notices_put(embedded_notices(r->local), result);
+        }
     } else if (e->kind == CLIENT_SHARED) {
-        take_shared(r, e->shared);
+        if (e->shared->list.count > 0 &&
+            e->shared->table_id != embedded_table_id(r->local->table)) {
+            const uint64_t now = lane_now(&r->lane);
+            r->others_until_us = now + OTHERS_US;
+            share_take(&r->share, e->shared, now, r->others_until_us);
+        }
     } else if (r->events.take != NULL) {
         r->events.take(r->events.self, e);
     }
 }
 
-/* Reads what has come. */
-static void take_events(struct remote *r)
+/* Takes what has come; if not `reads`, only what the client says by itself: shards that fell
+ * without a word, as the next look at jobs is to show it. */
+static void read_events(struct remote *r, bool reads)
 {
     struct client_event e;
-    while (lane_next(&r->lane, &e)) {
-        take_event(r, &e);
-    }
-}
-
-/* Shards that fell without a word: the next look at jobs is to show it. */
-static void take_changes(struct remote *r)
-{
-    struct client_event e;
-    while (client_next(r->lane.client, &e)) {
-        take_event(r, &e);
+    while (reads ? lane_next(&r->lane, &e) : lane_event(&r->lane, &e)) {
+        on_event(r, &e);
     }
 }
 
@@ -139,8 +103,8 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
         return ERR_NOMEM;
     }
     r->local = options->local;
-    r->local_port = embedded_table_port(r->local);
-    r->lane.shell = options->shell;
+    (void)embedded_table_port(r->local); /* begun anew */
+    r->lane = options->lane;
     r->events = options->events;
     r->servers = options->client.shards;
     r->role = options->client.role;
@@ -166,27 +130,25 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
 
 void remote_close(struct remote **remote)
 {
-    struct remote *r = *remote;
-    if (r == NULL) {
-        return;
+    if (*remote != NULL) {
+        lane_close(&(*remote)->lane);
+        free(*remote);
+        *remote = NULL;
     }
-    lane_close(&r->lane);
-    free(r);
-    *remote = NULL;
 }
 
 /* Returns when the client wants to be served again. */
 static uint64_t serve_sockets(struct remote *r)
 {
-    take_events(r);
+    read_events(r, true);
     uint64_t due = lane_tick(&r->lane);
-    take_changes(r);
+    read_events(r, false);
     return due;
 }
 
 void remote_wait(struct remote *r, unsigned wait_ms)
 {
-    uint64_t until = now_us(r) + wait_ms * UINT64_C(1000);
+    uint64_t until = lane_now(&r->lane) + wait_ms * UINT64_C(1000);
     uint64_t tick = serve_sockets(r);
     lane_sleep(&r->lane, tick < until ? tick : until);
     (void)serve_sockets(r);
@@ -194,57 +156,68 @@ void remote_wait(struct remote *r, unsigned wait_ms)
 
 unsigned remote_connect(struct remote *r, unsigned wait_ms)
 {
-    uint64_t until = now_us(r) + wait_ms * UINT64_C(1000);
+    uint64_t until = lane_now(&r->lane) + wait_ms * UINT64_C(1000);
     bool any = false;
     do {
         remote_wait(r, 10);
-        uint64_t rest = now_us(r) + CONNECT_REST_US;
+        uint64_t rest = lane_now(&r->lane) + CONNECT_REST_US;
         until = !any && client_shards_up(r->lane.client) > 0 && rest < until ? rest : until;
         any = client_shards_up(r->lane.client) > 0;
-    } while (client_shards_up(r->lane.client) < r->servers && now_us(r) < until);
+    } while (client_shards_up(r->lane.client) < r->servers && lane_now(&r->lane) < until);
     return client_shards_up(r->lane.client);
 }
 
-/* ---- deferred asks ---- */
+/* ---- waiting ---- */
 
-static void defer(struct remote *r, const struct tt_ask *ask, uint32_t request)
+/* Serves the sockets until that ask is answered (then `answer`), or that peek (then `peeked`), or
+ * given up: by its time-out, or as the search is over. The time counts as waited. */
+static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_answer *answer,
+                                   struct tt_peeked *peeked)
 {
-    r->deferred[r->deferred_count++] = (struct deferred){*ask, request};
-}
-
-/* Where the ask of that ticket is; NULL: not deferred, or answered. */
-static struct deferred *find_deferred(struct remote *r, const struct table_ticket *ticket)
-{
-    for (unsigned i = 0; ticket->later && i < r->deferred_count; i++) {
-        if (r->deferred[i].request == ticket->request) {
-            return &r->deferred[i];
+    const struct remote_limit *limit = &r->limit;
+    const uint64_t begin = lane_now(&r->lane);
+    enum client_result result;
+    read_events(r, true);
+    for (;;) {
+        const uint64_t now = lane_now(&r->lane);
+        result = answer != NULL ? client_answer(r->lane.client, ticket, now, answer)
+                                : client_peeked(r->lane.client, ticket, now, peeked);
+        if (result != CLIENT_WAITING) {
+            break;
         }
+        if ((limit->until_us != 0 && now >= limit->until_us) ||
+            (limit->stop != NULL && atomic_load_explicit(limit->stop, memory_order_relaxed))) {
+            client_forget(r->lane.client, ticket);
+            result = CLIENT_LOST;
+            break;
+        }
+        uint64_t until = client_deadline(r->lane.client, ticket);
+        until = limit->stop != NULL && now + LIMIT_STOP_US < until ? now + LIMIT_STOP_US : until;
+        until = limit->until_us != 0 && limit->until_us < until ? limit->until_us : until;
+        lane_sleep(&r->lane, until);
+        read_events(r, true);
     }
-    return NULL;
-}
-
-/* The node of that ticket is left: an answer is of no use any more. */
-static void forget_deferred(struct remote *r, const struct table_ticket *ticket)
-{
-    struct deferred *found = find_deferred(r, ticket);
-    if (found != NULL) {
-        client_forget(r->lane.client, ticket->request);
-        *found = r->deferred[--r->deferred_count];
+    const uint64_t waited = lane_now(&r->lane) - begin;
+    r->waited_us += waited;
+    r->talked_us += waited;
+    if (waited >= LONG_WAIT_US) {
+        atomic_store_explicit(embedded_until_poll(r->local), 1, memory_order_relaxed);
     }
+    return result;
 }
 
 /* ---- foreign claims ---- */
 
 /* Hosts of several searchers, of a job whose algorithm looks at who is where. At selection full the
- * remote depth limit is as good. One who waits for answers wants those of the shards. */
+ * remote depth limit is as good. A search that waits for answers wants those of the shards. */
 static void begin_claims(struct remote *r)
 {
     const unsigned slots = embedded_slots(r->local->table);
-    const uint32_t pause_us = r->lane.shell.ask_cost_us * CLAIMS_COST / slots;
-    r->local->counts_foreign = r->lane.shell.shares_reach_all && r->share.depth > 0 &&
-                               r->uses_shards && !r->waits && !r->local->is_full &&
-                               !r->local->results_only && slots > 1;
-    r->local->now_us = now_us(r);
+    const uint32_t pause_us = r->lane.ask_cost_us * CLAIMS_COST / slots;
+    r->local->counts_foreign = r->lane.shares_reach_all && r->share.depth > 0 && r->uses_shards &&
+                               !r->waits && !r->local->is_full && !r->local->results_only &&
+                               slots > 1;
+    r->local->now_us = lane_now(&r->lane);
     embedded_expect_claims(r->local->table, r->local->now_us);
     r->share.claims_pause_us = pause_us > CLAIMS_PAUSE_MAX_US   ? 0
                                : pause_us > CLAIMS_PAUSE_MIN_US ? pause_us
@@ -253,43 +226,20 @@ static void begin_claims(struct remote *r)
 
 static void send_shared(struct remote *r)
 {
-    const uint64_t begin = now_us(r);
+    const uint64_t begin = lane_now(&r->lane);
     share_send(&r->share, begin);
     count_talk(r, begin);
 }
 
-static void say(struct remote *r, uint64_t key, uint8_t depth, enum tt_claim what)
+/* The last searcher of this host in a node ends the claim that the first made for all of them. */
+static void leave_here(struct remote *r, const struct table_ticket *ticket,
+                       const struct tt_release *release)
 {
-    if (share_claim(&r->share, key, depth, what)) {
+    embedded_release(r->local, ticket, release);
+    if (ticket->claimed && !embedded_is_in_flight(r->local, release->key, release->depth) &&
+        share_claim(&r->share, release->key, release->depth, TT_CLAIM_ENDS)) {
         send_shared(r);
     }
-}
-
-/* The first searcher of this host in a node claims it for all of them, and the last ends that. */
-static void claim(struct remote *r, const struct tt_ask *ask, struct table_ticket *ticket,
-                  const struct tt_answer *answer)
-{
-    if (r->share.claims && answer->verdict == TT_OPEN && ask->depth >= EMBEDDED_FOREIGN_DEPTH) {
-        ticket->claimed = true;
-        if (answer->nproc <= 1) {
-            say(r, ask->key, ask->depth, TT_CLAIM_BEGINS);
-        }
-    }
-}
-
-/* Of a node that it has left. */
-static void unclaim(struct remote *r, const struct table_ticket *ticket, uint64_t key,
-                    uint8_t depth)
-{
-    if (ticket->claimed && !embedded_is_in_flight(r->local, key, depth)) {
-        say(r, key, depth, TT_CLAIM_ENDS);
-    }
-}
-
-static bool port_sees_foreign(void *self)
-{
-    const struct remote *r = self;
-    return r->share.relies;
 }
 
 /* ---- asks ---- */
@@ -301,8 +251,7 @@ static bool is_remote(const struct remote *r, unsigned depth)
 
 static void port_prefetch(void *self, uint64_t key)
 {
-    struct remote *r = self;
-    r->local_port.prefetch(r->local_port.self, key);
+    embedded_prefetch(((struct remote *)self)->local, key);
 }
 
 /* The table of the host first: its threads sort themselves out there, and to others they are one
@@ -313,10 +262,10 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     ticket->state = TICKET_LOCAL;
     ticket->where = CLIENT_NOWHERE;
     if (!is_remote(r, ask->depth)) {
-        return r->local_port.ask(r->local_port.self, ask, ticket);
+        return embedded_ask(r->local, ask, ticket);
     }
     ticket->state = TICKET_KNOWN;
-    r->local_port.await(r->local_port.self, ask, ticket, &r->known);
+    embedded_await(r->local, ask, ticket, &r->known);
     if (r->known.verdict != TT_OPEN) {
         return false;
     }
@@ -324,26 +273,26 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     if (r->known.nproc > 1) {
         return false;
     }
-    const uint64_t begin = now_us(r);
+    const uint64_t begin = lane_now(&r->lane);
     ticket->request = client_ask(r->lane.client, ask, 1, begin, &ticket->where);
     count_talk(r, begin);
     if (ticket->request == 0) {
         return false;
     }
     ticket->state = TICKET_REMOTE;
-    if (!r->waits && r->deferred_count < DEFERRED_MAX) {
+    if (!r->waits && client_deferred(r->lane.client) < DEFERRED_MAX) {
         ticket->later = true;
-        defer(r, ask, ticket->request);
+        client_defer(r->lane.client, ticket->request);
     }
     return !ticket->later;
 }
 
 /* Remembers that there are others, who alone can have caused such an answer, and keeps a result, so
  * that the next visit needs no round trip. */
-static void take_answer(struct remote *r, const struct tt_ask *ask, const struct tt_answer *answer)
+static void on_answer(struct remote *r, const struct tt_ask *ask, const struct tt_answer *answer)
 {
     if (answer->verdict != TT_OPEN || answer->nproc > 1) {
-        r->others_until_us = now_us(r) + OTHERS_US;
+        r->others_until_us = lane_now(&r->lane) + OTHERS_US;
     }
     if (answer->verdict == TT_CUT) {
         struct tt_store store = {
@@ -353,84 +302,8 @@ static void take_answer(struct remote *r, const struct tt_ask *ask, const struct
             .bound = (uint8_t)tt_bound_of(answer->score, ask->alpha, ask->beta),
             .move = answer->move,
         };
-        embedded_take(r->local, &store, 1, now_us(r));
+        embedded_take(r->local, &store, 1, lane_now(&r->lane));
     }
-}
-
-/* Serves the sockets until that ask is answered (then `answer`), or that peek (then `peeked`), or
- * given up: by its time-out, or as the search is over. The time counts as waited. */
-static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_answer *answer,
-                                   struct tt_peeked *peeked)
-{
-    uint64_t begin = now_us(r);
-    take_events(r);
-    for (;;) {
-        uint64_t now = now_us(r);
-        enum client_result result = answer != NULL
-                                        ? client_answer(r->lane.client, ticket, now, answer)
-                                        : client_peeked(r->lane.client, ticket, now, peeked);
-        if (result == CLIENT_WAITING && remote_limit_is_over(&r->limit, now)) {
-            client_forget(r->lane.client, ticket);
-            result = CLIENT_LOST;
-        }
-        if (result != CLIENT_WAITING) {
-            uint64_t waited = now_us(r) - begin;
-            r->waited_us += waited;
-            r->talked_us += waited;
-            if (waited >= LONG_WAIT_US) {
-                atomic_store_explicit(embedded_until_poll(r->local), 1, memory_order_relaxed);
-            }
-            return result;
-        }
-        uint64_t until = client_deadline(r->lane.client, ticket);
-        lane_sleep(&r->lane, remote_limit_wake_us(&r->limit, until, now));
-        take_events(r);
-    }
-}
-
-static void port_release(void *self, const struct table_ticket *ticket,
-                         const struct tt_release *release)
-{
-    struct remote *r = self;
-    r->local_port.release(r->local_port.self, ticket, release);
-    unclaim(r, ticket, release->key, release->depth);
-    if (ticket->state != TICKET_LOCAL) {
-        forget_deferred(r, ticket);
-        client_release(r->lane.client, ticket->where, release);
-    }
-}
-
-static void leave_here(struct remote *r, const struct tt_ask *ask,
-                       const struct table_ticket *ticket)
-{
-    struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
-    r->local_port.release(r->local_port.self, ticket, &release);
-    unclaim(r, ticket, ask->key, ask->depth);
-}
-
-/* Another shard may own the node by now: then the former owner gets a release. */
-static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
-{
-    struct remote *r = self;
-    uint8_t where = CLIENT_NOWHERE;
-    if (!is_remote(r, ask->depth) || r->deferred_count == DEFERRED_MAX ||
-        find_deferred(r, ticket) != NULL) {
-        return;
-    }
-    uint32_t request = client_ask(r->lane.client, ask, 1, now_us(r), &where);
-    if (request == 0) {
-        return;
-    }
-    if (where != ticket->where) {
-        struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
-        client_release(r->lane.client, ticket->where, &release);
-    }
-    *ticket = (struct table_ticket){.request = request,
-                                    .where = where,
-                                    .state = TICKET_REMOTE,
-                                    .claimed = ticket->claimed,
-                                    .later = true};
-    defer(r, ask, request);
 }
 
 static void port_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
@@ -438,12 +311,16 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
 {
     struct remote *r = self;
     if (ticket->state == TICKET_LOCAL) {
-        r->local_port.await(r->local_port.self, ask, ticket, answer);
-        claim(r, ask, ticket, answer);
-        return;
+        embedded_await(r->local, ask, ticket, answer);
+    } else {
+        *answer = r->known;
     }
-    *answer = r->known;
-    claim(r, ask, ticket, answer);
+    if (r->share.claims && answer->verdict == TT_OPEN && ask->depth >= CLAIMS_FOREIGN_DEPTH) {
+        ticket->claimed = true; /* by the first searcher of this host, for all of them */
+        if (answer->nproc <= 1 && share_claim(&r->share, ask->key, ask->depth, TT_CLAIM_BEGINS)) {
+            send_shared(r);
+        }
+    }
     if (ticket->state != TICKET_REMOTE || ticket->later) {
         return;
     }
@@ -452,10 +329,18 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
         ticket->state = TICKET_LOST;
         return;
     }
-    take_answer(r, ask, &remote_answer);
+    on_answer(r, ask, &remote_answer);
     *answer = remote_answer;
     if (answer->verdict != TT_OPEN) { /* the node is not entered */
-        leave_here(r, ask, ticket);
+        leave_here(r, ticket, &(struct tt_release){ask->key, ask->depth, ask->slot});
+    }
+}
+
+/* The node of that ticket is left: an answer is of no use any more. */
+static void forget_answer(struct remote *r, const struct table_ticket *ticket)
+{
+    if (ticket->later && client_is_deferred(r->lane.client, ticket->request)) {
+        client_forget(r->lane.client, ticket->request);
     }
 }
 
@@ -465,13 +350,50 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
     if (share_add(&r->share, store)) {
         send_shared(r);
     }
-    r->local_port.store(r->local_port.self, ticket, store);
+    embedded_store(r->local, ticket, store);
     if (ticket->state != TICKET_LOCAL) {
-        const uint64_t begin = now_us(r);
-        forget_deferred(r, ticket);
+        const uint64_t begin = lane_now(&r->lane);
+        forget_answer(r, ticket);
         client_store(r->lane.client, ticket->where, store);
         count_talk(r, begin);
     }
+}
+
+static void port_release(void *self, const struct table_ticket *ticket,
+                         const struct tt_release *release)
+{
+    struct remote *r = self;
+    leave_here(r, ticket, release);
+    if (ticket->state != TICKET_LOCAL) {
+        forget_answer(r, ticket);
+        client_release(r->lane.client, ticket->where, release);
+    }
+}
+
+/* Another shard may own the node by now: then the former owner gets a release. */
+static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
+{
+    struct remote *r = self;
+    struct client *client = r->lane.client;
+    uint8_t where = CLIENT_NOWHERE;
+    if (!is_remote(r, ask->depth) || client_deferred(client) == DEFERRED_MAX ||
+        (ticket->later && client_is_deferred(client, ticket->request))) {
+        return;
+    }
+    uint32_t request = client_ask(client, ask, 1, lane_now(&r->lane), &where);
+    if (request == 0) {
+        return;
+    }
+    if (where != ticket->where) {
+        struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
+        client_release(client, ticket->where, &release);
+    }
+    *ticket = (struct table_ticket){.request = request,
+                                    .where = where,
+                                    .state = TICKET_REMOTE,
+                                    .claimed = ticket->claimed,
+                                    .later = true};
+    client_defer(client, request);
 }
 
 /* ---- peeks ---- */
@@ -482,148 +404,130 @@ static bool peeks_at_shards(const struct remote *r, unsigned depth)
     return !r->share.relies && is_remote(r, depth);
 }
 
-static void port_peek(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out)
+static void port_peek(void *self, const struct tt_peek *peek, unsigned count, bool near,
+                      struct tt_peeked *out)
 {
     struct remote *r = self;
-    if (peeks_at_shards(r, peek[0].depth)) {
-        uint32_t ticket = client_peek(r->lane.client, peek, count, now_us(r));
+    if (!near && peeks_at_shards(r, peek[0].depth)) {
+        uint32_t ticket = client_peek(r->lane.client, peek, count, lane_now(&r->lane));
         if (ticket != 0 && wait_for(r, ticket, NULL, out) == CLIENT_READY) {
             return;
         }
     }
-    r->local_port.peek(r->local_port.self, peek, count, out);
-}
-
-static void port_peek_near(void *self, const struct tt_peek *peek, struct tt_peeked *out)
-{
-    struct remote *r = self;
-    r->local_port.peek(r->local_port.self, peek, 1, out);
+    embedded_peek(r->local, peek, count, near, out);
 }
 
 static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned count,
-                            struct table_peek_ticket *peek_ticket)
+                            struct table_ticket *ticket)
 {
     struct remote *r = self;
     if (!peeks_at_shards(r, peek[0].depth) || r->peeks_ahead == PEEKS_AHEAD_MAX) {
         return false;
     }
-    peek_ticket->sent_us = now_us(r);
-    peek_ticket->request = client_peek(r->lane.client, peek, count, peek_ticket->sent_us);
-    count_talk(r, peek_ticket->sent_us);
-    r->peeks_ahead += peek_ticket->request != 0;
-    return peek_ticket->request != 0;
+    ticket->sent_us = lane_now(&r->lane);
+    ticket->request = client_peek(r->lane.client, peek, count, ticket->sent_us);
+    count_talk(r, ticket->sent_us);
+    r->peeks_ahead += ticket->request != 0;
+    return ticket->request != 0;
 }
 
-static void port_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
+static enum table_taken port_peek_take(void *self, const struct table_ticket *ticket, bool waits,
+                                       struct tt_peeked *out)
 {
     struct remote *r = self;
-    client_cancel(r->lane.client, peek_ticket->request);
-    r->peeks_ahead--;
-}
-
-static bool port_peek_is_here(void *self, const struct table_peek_ticket *peek_ticket)
-{
-    struct remote *r = self;
-    const uint64_t begin = now_us(r);
-    take_events(r);
-    count_talk(r, begin);
-    return r->waits || !client_is_waiting(r->lane.client, peek_ticket->request, now_us(r));
-}
-
-static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out)
-{
-    struct remote *r = self;
-    const uint64_t begin = now_us(r);
-    take_events(r);
-    count_talk(r, begin);
-    uint64_t age = now_us(r) - peek_ticket->sent_us;
-    if (age > PEEK_AGE_ROUND_TRIPS * client_longest_rtt_us(r->lane.client)) {
-        port_peek_drop(self, peek_ticket);
-        return false;
+    struct client *client = r->lane.client;
+    if (out != NULL) {
+        const uint64_t begin = lane_now(&r->lane);
+        read_events(r, true);
+        count_talk(r, begin);
     }
+    const uint64_t now = lane_now(&r->lane);
+    if (out != NULL && !waits && !r->waits && client_is_waiting(client, ticket->request, now)) {
+        return TABLE_LATER;
+    }
+    CHECK_THAT(r->peeks_ahead > 0, "remote: peeks that are ended were sent ahead");
     r->peeks_ahead--;
-    return wait_for(r, peek_ticket->request, NULL, out) == CLIENT_READY;
+    if (out == NULL ||
+        now - ticket->sent_us > PEEK_AGE_ROUND_TRIPS * client_longest_rtt_us(client)) {
+        client_cancel(client, ticket->request);
+        return TABLE_LOST;
+    }
+    return wait_for(r, ticket->request, NULL, out) == CLIENT_READY ? TABLE_TAKEN : TABLE_LOST;
 }
 
 /* ---- from env.poll, and between searches ---- */
 
-/* Shards drop old in-flight entries. Renewed so seldom that it costs nothing, whatever a shard
- * says. */
-static void renew_when_due(struct remote *r, struct search *search, uint64_t now)
-{
-    uint32_t limit_ms = RENEWALS * RENEW_EVERY_MS;
-    if (now < r->renew_due_us) {
-        return;
-    }
-    for (unsigned i = 0; i < r->servers; i++) {
-        uint32_t ms = client_inflight_age_max_ms(r->lane.client, i);
-        limit_ms = ms > 0 && ms < limit_ms ? ms : limit_ms;
-    }
-    uint64_t pause = limit_ms * UINT64_C(1000) / RENEWALS;
-    r->renew_due_us = now + (pause > RENEW_PAUSE_MIN_US ? pause : RENEW_PAUSE_MIN_US);
-    search_renew(search);
-}
-
-/* Hands over what was answered; asks that got lost are dropped. */
-static void serve_deferred(struct remote *r, struct search *search, uint64_t now)
-{
-    struct tt_answer answer;
-    for (unsigned i = r->deferred_count; i > 0; i--) {
-        struct deferred d = r->deferred[i - 1];
-        enum client_result result = client_answer(r->lane.client, d.request, now, &answer);
-        if (result != CLIENT_WAITING) {
-            r->deferred[i - 1] = r->deferred[--r->deferred_count];
-        }
-        if (result == CLIENT_READY) {
-            take_answer(r, &d.ask, &answer);
-            search_answered(search, &d.ask, &answer);
-        }
-    }
-}
-
 static void port_serve(void *self, struct search *search, uint64_t now)
 {
     struct remote *r = self;
-    const uint64_t begin = now, sent = client_counters(r->lane.client)->bytes_sent;
+    struct client *client = r->lane.client;
+    const uint64_t begin = now, sent = client_counters(client)->bytes_sent;
+    struct tt_ask ask;
+    struct tt_answer answer;
+
+    /* Step 1. Set the clock by which foreign claims end, for all that follows. A searcher that was
+     * alone until now uses the shards from this very poll on. */
     r->local->now_us = now;
     if (r->alone_until_us != 0 && now >= r->alone_until_us) {
         r->alone_until_us = 0;
         r->uses_shards = true;
     }
+
+    /* Step 2. Send what this host found and claims. Before reading, which may take long: the others
+     * search the same nodes meanwhile. */
     if (r->uses_shards) {
         share_serve(&r->share, now < r->others_until_us, now);
     }
-    if (r->lane.shell.rest_us == 0 || now >= r->rest_until_us ||
-        client_outstanding(r->lane.client) > 0) {
-        r->rest_until_us = now + r->lane.shell.rest_us;
+
+    /* Step 3. Read: completion notices, results and claims go to the host's table and to the lists
+     * of its searchers, answers to their tickets. Not at every poll, as long as nobody waits for an
+     * answer: a look at the sockets costs more than it finds. */
+    if (r->lane.rest_us == 0 || now >= r->rest_until_us || client_outstanding(client) > 0) {
+        r->rest_until_us = now + r->lane.rest_us;
         (void)serve_sockets(r);
-        now = now_us(r);
+        now = lane_now(&r->lane);
         r->talked_us += now - begin;
-    } else if (client_counters(r->lane.client)->bytes_sent != sent) {
+    } else if (client_counters(client)->bytes_sent != sent) {
         count_talk(r, begin);
     }
-    if (r->uses_shards) {
-        history_exchange_serve(&r->history, r->lane.client, search, now,
-                               client_longest_rtt_us(r->lane.client));
-        renew_when_due(r, search, now);
+
+    /* Step 4. Renew what has been in flight for long, as shards drop old entries; so seldom that it
+     * costs nothing. After reading, which may have brought another age limit, or another owner of
+     * the key. */
+    if (r->uses_shards && now >= r->renew_due_us) {
+        uint64_t pause = client_renewal_us(client);
+        pause = pause > RENEW_PAUSE_MIN_US ? pause : RENEW_PAUSE_MIN_US;
+        r->renew_due_us = now + pause;
+        search_renew(search);
     }
-    serve_deferred(r, search, now);
-    take_changes(r);
-    r->local_port.serve(r->local_port.self, search, now);
+
+    /* Step 5. Hand over the answers that nobody waited for. After reading: only what did not lie
+     * there unread is late. */
+    while (client_next_deferred(client, now, &ask, &answer)) {
+        on_answer(r, &ask, &answer);
+        search_answered(search, &ask, &answer);
+    }
+
+    /* Step 6. Say which shards fell: steps 4 and 5 count time-outs. */
+    read_events(r, false);
+
+    /* Step 7. Hand over notices and claims. Last, because steps 3 and 5 add to them. */
+    embedded_serve(r->local, search, now);
 }
 
 /* What the shards have cost this searcher so far: waiting, and the work of asking. */
 static uint64_t spent_us(const struct remote *r)
 {
-    return r->waited_us + client_counters(r->lane.client)->asks * r->lane.shell.ask_cost_us;
+    return r->waited_us + client_counters(r->lane.client)->asks * r->lane.ask_cost_us;
 }
 
-static unsigned port_inflight_depth(void *self, unsigned iteration)
+static unsigned port_inflight_depth(void *self, unsigned iteration, bool *sees_foreign)
 {
     struct remote *r = self;
-    unsigned local = r->local_port.inflight_depth(r->local_port.self, iteration);
+    unsigned local = embedded_inflight_depth(r->local, iteration, sees_foreign);
+    *sees_foreign = r->share.relies;
     if (r->remote_depth.adaptive) {
-        uint64_t now = now_us(r);
+        const uint64_t now = lane_now(&r->lane);
         bool has_others =
             r->share.depth > 0 ? share_has_peers(&r->share, now) : now < r->others_until_us;
         if (r->share.relies) {
@@ -637,23 +541,39 @@ static unsigned port_inflight_depth(void *self, unsigned iteration)
                : r->remote_depth.now;
 }
 
+struct table_port remote_table_port(struct remote *r)
+{
+    return (struct table_port){
+        .self = r,
+        .prefetch = port_prefetch,
+        .ask = port_ask,
+        .await = port_await,
+        .store = port_store,
+        .release = port_release,
+        .renew = port_renew,
+        .peek = port_peek,
+        .peek_ahead = port_peek_ahead,
+        .peek_take = port_peek_take,
+        .inflight_depth = port_inflight_depth,
+        .serve = port_serve,
+    };
+}
+
 void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool waits)
 {
     r->uses_shards = uses_shards;
     r->alone_until_us = 0;
     r->waits = waits;
     r->limit = (struct remote_limit){0};
-    r->local_port = embedded_table_port(r->local);
-    r->others_until_us = now_us(r) + OTHERS_FIRST_US;
+    (void)embedded_table_port(r->local); /* begun anew */
+    r->others_until_us = lane_now(&r->lane) + OTHERS_FIRST_US;
     share_begin(&r->share);
-    history_exchange_begin(&r->history, now_us(r));
     r->waited_us = r->talked_us = 0;
     r->renew_due_us = 0;
     begin_claims(r);
-    remote_depth_begin(&r->remote_depth, remote_depth, r->local->is_full, now_us(r), spent_us(r));
-    while (r->deferred_count > 0) {
-        client_cancel(r->lane.client, r->deferred[--r->deferred_count].request);
-    }
+    remote_depth_begin(&r->remote_depth, remote_depth, r->local->is_full, lane_now(&r->lane),
+                       spent_us(r));
+    CHECK_THAT(client_deferred(r->lane.client) == 0, "remote: no node is open between searches");
 }
 
 void remote_keep_alone(struct remote *r, uint64_t until_us)
@@ -669,14 +589,14 @@ void remote_set_limit(struct remote *r, const struct remote_limit *limit)
 
 bool remote_pass(struct remote *r)
 {
-    return r->lane.shell.pass != NULL && r->lane.shell.pass(r->lane.shell.self) &&
+    return r->lane.pass != NULL && r->lane.pass(r->lane.self) &&
            notices_are_none(embedded_notices(r->local));
 }
 
 void remote_flush(struct remote *r)
 {
-    share_end(&r->share, now_us(r));
-    client_flush(r->lane.client, now_us(r));
+    share_end(&r->share, lane_now(&r->lane));
+    client_flush(r->lane.client, lane_now(&r->lane));
 }
 
 struct client *remote_client(struct remote *r)
@@ -699,28 +619,6 @@ uint64_t remote_talked_us(const struct remote *r)
     return r->talked_us;
 }
 
-struct table_port remote_table_port(struct remote *r)
-{
-    return (struct table_port){
-        .self = r,
-        .prefetch = port_prefetch,
-        .ask = port_ask,
-        .await = port_await,
-        .store = port_store,
-        .release = port_release,
-        .renew = port_renew,
-        .peek = port_peek,
-        .peek_ahead = port_peek_ahead,
-        .peek_take = port_peek_take,
-        .peek_drop = port_peek_drop,
-        .peek_is_here = port_peek_is_here,
-        .peek_near = port_peek_near,
-        .sees_foreign = port_sees_foreign,
-        .inflight_depth = port_inflight_depth,
-        .serve = port_serve,
-    };
-}
-
 void remote_hello(struct remote *r, uint64_t namespace_id)
 {
     r->namespace_id = namespace_id;
@@ -729,10 +627,5 @@ void remote_hello(struct remote *r, uint64_t namespace_id)
 
 void remote_refresh(struct remote *r)
 {
-    client_hello(r->lane.client, r->role, r->namespace_id, now_us(r));
-}
-
-uint64_t remote_now_us(const struct remote *r)
-{
-    return now_us(r);
+    client_hello(r->lane.client, r->role, r->namespace_id, lane_now(&r->lane));
 }

@@ -5,8 +5,8 @@
  * Nodes of at least the remote depth limit (remote_depth.h) ask the shards, the rest the embedded
  * table. An ask is not waited for unless the job says so (deferred reads: Kuszmaul 1995, section
  * 4): the node is begun with what is known here, and the search gets the answer when it has come.
- * Results below the limit are broadcast (broadcast.h), history updates go through the shards
- * (history_exchange.h), and in-flight entries that grow old are renewed.
+ * Results below the limit are broadcast (broadcast.h), and in-flight entries that grow old are
+ * renewed.
  *
  * Threads: one remote for each searcher; only its thread calls it. Memory: allocates in open.
  * Blocking: the port's await, peek and peek_take wait for answers, no longer than the client's
@@ -15,9 +15,8 @@
 #ifndef WORKER_TABLE_REMOTE_H
 #define WORKER_TABLE_REMOTE_H
 
-#include "proto/transport/lane.h"
+#include "proto/lane/lane.h"
 #include "worker/table/embedded.h"
-#include "worker/table/remote_limit.h"
 
 enum {
     REMOTE_SHARE_DEPTH = 2, /* the default */
@@ -25,15 +24,23 @@ enum {
 
 struct remote;
 
-/* Who is given the client's events (proto/client/client.h) that are not about nodes: jobs, letters,
- * shards that come and go. NULL: nobody. It may call the client, but not the remote. */
+/* The receiver of the client's events (proto/client/client.h) that are not about nodes: jobs,
+ * letters, shards that come and go. NULL: nobody. It may call the client, and of the
+ * remote remote_now_us and remote_client alone. */
 struct remote_events {
     void *self;
     void (*take)(void *self, const struct client_event *event);
 };
 
+/* Until when a search waits for the answers of shards. One that died would cost its time-out, while
+ * the clock of a game runs. */
+struct remote_limit {
+    uint64_t until_us; /* 0: no limit of time */
+    const atomic_bool *stop; /* NULL: nobody stops it; borrowed; any thread sets it */
+};
+
 struct remote_options {
-    struct remote_shell shell; /* borrowed until close */
+    struct lane lane; /* without a client; what it points to is borrowed until close */
     struct client_options client; /* hello_flags are set by the remote */
     struct remote_events events;
     struct embedded_port *local; /* borrowed until close */
@@ -56,7 +63,7 @@ void remote_wait(struct remote *remote, unsigned wait_ms);
  * the last search is forgotten. `uses_shards`: the search asks the shards at all. `waits`: it waits
  * for each answer. */
 void remote_begin(struct remote *remote, uint8_t remote_depth, bool uses_shards, bool waits);
-/* The search that was begun asks no shard, nor sends them anything, before that time of the shell's
+/* The search that was begun asks no shard, nor sends them anything, before that time of the lane's
  * clock: nobody else is in its tree, and it may be over by then. */
 void remote_keep_alone(struct remote *remote, uint64_t until_us);
 /* The search that was begun waits for no answer after the limit: what it asks then is lost, and it
@@ -66,7 +73,7 @@ void remote_set_limit(struct remote *remote, const struct remote_limit *limit);
  */
 void remote_flush(struct remote *remote);
 
-/* At a poll of the search: the shell has let time pass (shell.h), and there is nothing else to do.
+/* At a poll of the search: the lane has let time pass (lane.h), and there is nothing else to do.
  */
 bool remote_pass(struct remote *remote);
 
@@ -82,7 +89,7 @@ struct table_port remote_table_port(struct remote *remote);
 void remote_hello(struct remote *remote, uint64_t namespace_id);
 /* The same HELLO again. */
 void remote_refresh(struct remote *remote);
-/* The shell's clock. */
+/* The lane's clock. */
 uint64_t remote_now_us(const struct remote *remote);
 
 #endif

@@ -7,7 +7,7 @@
  * was spent, and more often in the first milliseconds. While there are peers with another table it
  * keeps asking and waiting near REMOTE_DEPTH_COST_PERMILLE of the time. While there are none, or
  * foreign claims take the place of asks, it stays below REMOTE_DEPTH_ALONE_PERMILLE: searchers with
- * the same table find each other's results without asking, and asks keep transport and shard busy,
+ * the same table find each other's results without asking, and asks keep lane and shard busy,
  * perhaps on the CPUs of the search. One ask in REMOTE_DEPTH_EVERY_US is enough then. Asks come in
  * bursts, most of all at the begin of an iteration: the limit rises at once, and falls only after
  * some quiet checks. Iterations with hardly a node to ask about say nothing about the next ones,
@@ -17,7 +17,7 @@
 #ifndef WORKER_TABLE_REMOTE_DEPTH_H
 #define WORKER_TABLE_REMOTE_DEPTH_H
 
-#include "proto/transport/shell.h"
+#include "proto/lane/lane.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ enum {
     REMOTE_DEPTH_EARLY_EVERY_US = 2000, /* ... so often */
     REMOTE_DEPTH_COST_PERMILLE = 60, /* share of the time */
     /* One ask between two checks; as much time of waiting counts the same. */
-    REMOTE_DEPTH_ALONE_PERMILLE = SHELL_ASK_US * 1000 / REMOTE_DEPTH_EVERY_US,
+    REMOTE_DEPTH_ALONE_PERMILLE = LANE_ASK_US * 1000 / REMOTE_DEPTH_EVERY_US,
     REMOTE_DEPTH_QUIET_CHECKS = 10, /* in a row, until it falls without peers */
     REMOTE_DEPTH_NEAR_ROOT =
         1, /* plies below the root, where foreign claims take the place of asks */

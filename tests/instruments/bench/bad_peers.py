@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""bad_peers: what a bombardment costs a well-behaved client. `make bench-badpeers`.
+"""bad_peers: what a bombardment costs a well-behaved client. `make bench-bad-peers`.
 
 One shard. Quiet periods alternate with attacks (tests/system/bombard.c), while a client that asks and stores once a
 millisecond measures each answer. Prints both 99th percentiles of each round and the medians of all rounds. The

@@ -197,7 +197,7 @@ class Bench:
                      self.embedded(runs["unrelated"]))
 
     def algorithms(self):
-        """Every parallel search by two threads (docs/comparison.md)."""
+        """Every parallel search by two threads (docs/research/comparison.md)."""
         self.threads(PARALLEL)
 
     def shard(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""failure_cost: what a dead or a slow shard costs a search. `make bench-failure`.
+"""failure_cost: what a dead or a slow shard costs a search. `make bench-failure-cost`.
 
 Two clusters with a worker each are asked the same positions in turn (A B A B ...): A has two shards, of which one is
 dead from the start or slow; B has only the other one. Prints medians, and the ratio A/B round by round.

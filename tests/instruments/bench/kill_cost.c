@@ -4,8 +4,8 @@
  * being kept apart (shared-table, lazy) lose a worker's share and nothing else, and are left out.
  *
  *   kill_cost [RUNS]      (5) another worker each time; median and longest */
+#include "tests/chaos/chaos_lab.h"
 #include "worker/games/games.h"
-#include "worker/lab/lab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@ enum { WORKERS = 32, RUNS_MAX = 31, DEPTH = 7 };
 
 static const char tree[] = "tree:b=16,d=7,seed=3,order=85";
 
-static struct lab_result run(const struct lab_options *options)
+static struct chaos_result run(const struct chaos_options *options)
 {
-    static struct lab_result result;
-    if (lab_run(options, &result) != ERR_OK || !result.answer[0].answered) {
+    static struct chaos_result result;
+    if (chaos_lab_run(options, &result) != ERR_OK || !result.lab.answer[0].answered) {
         fprintf(stderr, "kill_cost: no answer\n");
         exit(1);
     }
@@ -50,36 +50,39 @@ int main(int argc, char **argv)
         }
         job.algorithm = a;
         job_set_namespace(&job, 0);
-        struct lab_options options = {
-            .job = &job,
-            .workers = WORKERS,
-            .shards = 2,
-            .seed = 1,
-            .node_ns = 125000,
-            .rtt_ns = 20000,
-            .results_bytes = 1 << 24,
-            .local_bytes = 1 << 20,
-            .limit_ns = UINT64_C(1000000000000),
-            .heartbeat_ms = 1000,
-            .inflight_age_max_ms = 60000,
-            .rto_max_us = 250000,
-            .probe_us = 100000,
+        struct chaos_options options = {
+            .lab =
+                {
+                    .job = &job,
+                    .workers = WORKERS,
+                    .shards = 2,
+                    .seed = 1,
+                    .node_ns = 125000,
+                    .rtt_ns = 20000,
+                    .results_bytes = 1 << 24,
+                    .local_bytes = 1 << 20,
+                    .limit_ns = UINT64_C(1000000000000),
+                    .heartbeat_ms = 1000,
+                    .inflight_age_max_ms = 60000,
+                    .rto_max_us = 250000,
+                    .probe_us = 100000,
+                },
         };
-        const struct lab_result whole = run(&options);
+        const struct chaos_result whole = run(&options);
         double lost_s[RUNS_MAX];
         bool is_same = true;
         for (unsigned k = 0; k < runs; k++) {
             const struct lab_fault death = {LAB_KILL, .worker = 1 + k * 7 % (WORKERS - 1),
-                                            .workers = 1, .at_ns = whole.end_ns / 2,
+                                            .workers = 1, .at_ns = whole.lab.end_ns / 2,
                                             .lasts_ns = LAB_FOR_EVER};
             options.fault = &death;
             options.faults = 1;
-            const struct lab_result r = run(&options);
-            lost_s[k] = ((double)r.end_ns - (double)whole.end_ns) / 1e9;
-            is_same = is_same && r.answer[0].search.score == whole.answer[0].search.score;
+            const struct chaos_result r = run(&options);
+            lost_s[k] = ((double)r.lab.end_ns - (double)whole.lab.end_ns) / 1e9;
+            is_same = is_same && r.lab.answer[0].search.score == whole.lab.answer[0].search.score;
         }
         qsort(lost_s, runs, sizeof lost_s[0], by_size);
-        printf("%-20s %9.2f %8.3f %8.3f  %s\n", a->name, (double)whole.end_ns / 1e9,
+        printf("%-20s %9.2f %8.3f %8.3f  %s\n", a->name, (double)whole.lab.end_ns / 1e9,
                lost_s[runs / 2], lost_s[runs - 1], is_same ? "the same" : "OTHERS");
         fflush(stdout);
     }

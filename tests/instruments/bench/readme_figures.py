@@ -3,14 +3,15 @@
 
   tests/instruments/bench/readme_figures.py [--only NAME,...] [--quick] [--list]
 
-A row of FIGURES says where README.md has a figure and where the instrument prints it, so no figure is written down here.
-README.md says a figure or, where machines differ, the range over several of them ("1.8 to 1.9"). A row whose figure
-README.md no longer has is a failure. So is a measured figure that does not agree with README.md's: a ratio agrees if the
-range of its runs, widened by a twentieth, meets that figure or range; a gain in plies if it is larger than its error and
-at most one and a half times that away (README.md's has an error, too); one of the virtual cluster, which is the same
+A row of FIGURES says where measurements.md, "At a glance", has a figure and where the instrument prints it, so no figure is
+written down here. The page says a figure or, where machines differ, the range over several of them ("1.8 to 1.9"). A row
+whose figure is not there is a failure, and so is one that README.md gives otherwise (it has some of them). So is a measured
+figure that does not agree with the page's: a ratio agrees if the range of its runs, widened by a twentieth, meets that
+figure or range; a gain in plies if it is larger than its error and at most one and a half times that away (the page's has
+an error, too); one of the virtual cluster, which is the same
 everywhere, if it is the same. Speeds are shown and not judged: other machines have others. --quick: smaller runs, which show that all works, and judge nothing.
 Those marked `long` take hours and run only if they are named. Games against other engines (`make match`) and the soak
-(`make soak`) are not here. Needs the release build; `make readme-figures FIGURES="--quick"` makes it.
+(`make soak`) are not here. Needs the release build; `make readme-figures BENCH="--quick"` makes it.
 """
 import argparse
 import os
@@ -22,7 +23,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 SLACK = 1.05
 RATIO = r"([\d.]+) \(([\d.]+)-([\d.]+)\)"  # and its range over the runs
-SAID = r"\**(\+?[\d.]+(?: to \+?[\d.]+)?)"  # in README.md
+SAID = r"\**(\+?[\d.]+(?: to \+?[\d.]+)?)"  # in the documents
 
 
 def bench(name, *words):
@@ -34,7 +35,7 @@ def lab(*words):
 
 
 def gains(time_ms, column):
-    """What a second searcher brings in that time: plies, in that column of README.md's table."""
+    """What a second searcher brings in that time: plies, in that column of the first table."""
     cells = (r" \|", r" \|[^|]*\|")[column] + r"[^|]*?" + SAID
     return (5 * time_ms // 1000 + 2, bench("bench_search", "--only", "full", "--runs", "3", "--time", str(time_ms)),
             ["--runs", "1", "--time", "20"],
@@ -43,7 +44,7 @@ def gains(time_ms, column):
               ("worker on the same host", r"\+ 1 worker of the same host"), ("two threads, no worker", "2 threads"))])
 
 
-# NAME: (minutes, command, more of it for --quick, [(figure in README.md, figure in what the command prints, how)]). The
+# NAME: (minutes, command, more of it for --quick, [(figure in the page, figure in what the command prints, how)]). The
 # first group of a pattern is the figure; the second and third of what is printed are the range, or of a gain the second is
 # its error. how: ratio, gain, same.
 FIGURES: dict = {
@@ -64,21 +65,25 @@ FIGURES: dict = {
 }
 
 
-def in_readme(pattern):
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
-        found = re.search(pattern, file.read())
-    return found and found[1]
+def in_documents(pattern):
+    """The figure in the page, or None; None as well where README.md has another."""
+    figures = []
+    for name in ("docs/research/measurements.md", "README.md"):
+        with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+            found = re.search(pattern, file.read())
+        figures.append(found and found[1])
+    return figures[0] if figures[1] in (None, figures[0]) else None
 
 
 def judge(said, values, how):
-    """Whether what was measured is what README.md says."""
+    """Whether what was measured is what the page says."""
     ends = [float(end) for end in said.split(" to ")]
     least, most = ends[0], ends[-1]
     if how == "gain":
         gain, error = (float(value) for value in values)
         return error < gain and least - 1.5 * error <= gain <= most + 1.5 * error
     low, high = (float(value) for value in (values[1:] if len(values) == 3 else values * 2))
-    if how == "same":  # to as many digits as README.md has
+    if how == "same":  # to as many digits as the page has
         return f"{low:.{len(said.partition('.')[2])}f}" == said
     return low / SLACK <= most and least <= high * SLACK
 
@@ -90,20 +95,20 @@ def repeat(name, quick):
     begin, wrong = time.monotonic(), 0
     print(f"# {name}: {' '.join([os.path.basename(command[0]), *command[1:]])}", flush=True)
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False,
-                          env={**os.environ, "BIN": os.path.join(ROOT, "build/release" if name == "service" else "bin")})
+                          env={**os.environ, "BIN": os.path.join(ROOT, "build/release/bin" if name == "service" else "bin")})
     if done.returncode != 0:
         print(f"{name:<10} FAILED with exit status {done.returncode}\n{done.stdout}")
         return len(rows)
     for pattern, printed, how in rows:
-        said, found = in_readme(pattern), re.search(printed, done.stdout, re.MULTILINE)
+        said, found = in_documents(pattern), re.search(printed, done.stdout, re.MULTILINE)
         if not said or not found:
-            print(f"{name:<10} {'README.md' if not said else 'the instrument'} has nothing like {pattern if not said else printed!r}")
+            print(f"{name:<10} {'the page' if not said else 'the instrument'} has nothing like {pattern if not said else printed!r}")
             wrong += 1
             continue
         values = [value for value in found.groups() if value is not None]
         right = None if quick else judge(said, values, how)
         between = f"({values[1]}-{values[2]})" if len(values) == 3 else f"(+-{values[1]})" if len(values) == 2 else ""
-        print(f"{name:<10} README {said:>12}   here {values[0]:>8} {between:<16} "
+        print(f"{name:<10} page {said:>12}   here {values[0]:>8} {between:<16} "
               f"{ {None: 'not judged', True: 'repeated', False: 'NOT REPEATED'}[right]}", flush=True)
         wrong += right is False
     print(f"# {name}: {time.monotonic() - begin:.0f} s", flush=True)
@@ -115,15 +120,15 @@ def main():
     parser.add_argument("--only", default=",".join(name for name in FIGURES if FIGURES[name][0] != "long"), metavar="NAME,...",
                         help=f"of {', '.join(FIGURES)} (default: those not marked long)")
     parser.add_argument("--quick", action="store_true", help="smaller runs that judge nothing")
-    parser.add_argument("--list", action="store_true", help="print what README.md says, and run nothing")
+    parser.add_argument("--list", action="store_true", help="print what the documents say, and run nothing")
     options = parser.parse_args()
     names = options.only.split(",")
     if unknown := set(names) - set(FIGURES):
         parser.error(f"no such figure: {', '.join(sorted(unknown))}")
     if options.list:
-        rows = [(name, FIGURES[name][0], in_readme(pattern)) for name in FIGURES for pattern, *_ in FIGURES[name][3]]
+        rows = [(name, FIGURES[name][0], in_documents(pattern)) for name in FIGURES for pattern, *_ in FIGURES[name][3]]
         for name, minutes, said in rows:
-            print(f"{name:<10} {said or 'NOT IN README.md':>12}   {minutes if minutes == 'long' else f'{minutes} minutes'}")
+            print(f"{name:<10} {said or 'NOT FOUND':>12}   {minutes if minutes == 'long' else f'{minutes} minutes'}")
         return 1 if any(said is None for *_, said in rows) else 0
     print(subprocess.run([os.path.join(ROOT, "bin/abdada"), "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout +
           f"{os.cpu_count()} CPUs, load average {os.getloadavg()[0]:.2f}", flush=True)

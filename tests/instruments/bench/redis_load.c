@@ -15,7 +15,7 @@ enum { WINDOW = 8 /* batches under way */, KEYS = 1 << 16, BATCH = 256, SECONDS 
 
 struct load {
     struct redis_shell *shell;
-    struct remote_shell port;
+    struct lane port;
     struct client *client;
     unsigned batch;
     uint64_t random;
@@ -152,12 +152,11 @@ int main(int argc, char **argv)
     if (redis_shell_open(&l.shell, &address, "redis_load", NULL) != ERR_OK) {
         return 1;
     }
-    l.port = redis_shell_of(l.shell);
+    l.port = redis_shell_lane(l.shell);
     l.random = 1996;
     struct client_options options = {
         .shards = 1, .role = PROTO_CLIENT, .instance = 1, .name = "load", .rto_min_us = 250000};
-    struct client_port out = {l.port.self, l.port.send};
-    if (client_open(&options, &out, &l.client) != ERR_OK) {
+    if (client_open(&options, l.port.send, l.port.self, &l.client) != ERR_OK) {
         return 1;
     }
     while (client_shards_up(l.client) == 0) {

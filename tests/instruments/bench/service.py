@@ -26,7 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.a
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 from network import free_port  # noqa: E402
 
-BUILD = os.path.join(ROOT, os.environ.get("BIN", "build/release"))
+BUILD = os.path.dirname(os.path.join(ROOT, os.environ.get("BIN", "build/release/bin")))
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 LIBC = ctypes.CDLL(None)
 

@@ -2,17 +2,16 @@
 """web: what open pages of `abdada top --web` cost a cluster. `make bench-web`.
 
 A cluster of 2 shards and as many searching threads as there are CPUs searches a position again and again for the same
-time, in turns with --pages clients that follow the events and with none (A B B A ...). Everything runs on this machine,
+time, in turns with --pages clients that poll the view and with none (A B B A ...). Everything runs on this machine,
 the clients, too, which count against the cluster here and would not elsewhere; they read and throw away. Wanted: with
 pages at least 98% of the nodes/s.
 
   tests/instruments/bench/web.py [--runs N] [--seconds S] [--pages N]
 """
 import argparse
+import http.client
 import json
 import os
-import selectors
-import socket
 import statistics
 import sys
 import threading
@@ -24,37 +23,37 @@ import cluster  # noqa: E402
 
 POSITION = "r4k2/pb2bp1r/1p1qp2p/3pNp2/3P1P2/2N3P1/PPP1Q2P/2KRR3 w - -"
 WANTED = 0.98
+POLL_S = 0.4  # POLL_MS of the page
 
 
 class Pages:
-    """Clients that follow the events, on one thread."""
+    """Clients that poll the view as the page does, on one thread: each every POLL_S, in turn."""
 
     def __init__(self, top, count):
         """top: a Process of `abdada top --web`."""
         host, _, port = top.wait_line(r"http://([^/]+)/", "err")[0][1].rpartition(":")
-        self.events, self.bytes, self.cpu_s, self.ended = 0, 0, 0.0, False
-        self.selector = selectors.DefaultSelector()
-        for _ in range(count):
-            page = socket.create_connection((host, int(port)))
-            page.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            self.selector.register(page, selectors.EVENT_READ)
-        self.thread = threading.Thread(target=self.read)
+        self.at, self.count, self.views, self.bytes, self.cpu_s, self.ended = (host, int(port)), count, 0, 0, 0.0, False
+        self.thread = threading.Thread(target=self.poll_all)
         self.thread.start()
 
-    def read(self):
-        while not self.ended:
-            for key, _ in self.selector.select(0.1):
-                got = key.fileobj.recv(1 << 20)
-                cluster.check(got, "a page was closed")
-                self.events += got.count(b"data: ")
-                self.bytes += len(got)
+    def poll_all(self):
+        tags, begin, number = [""] * self.count, time.monotonic(), 0
+        while not self.ended and self.count:
+            page = number % self.count
+            time.sleep(max(0, begin + number * POLL_S / self.count - time.monotonic()))
+            connection = http.client.HTTPConnection(*self.at, timeout=30)
+            connection.request("GET", "/view", headers={"If-None-Match": tags[page]} if tags[page] else {})
+            answer = connection.getresponse()
+            self.bytes += len(answer.read())
+            self.views += answer.status == 200
+            tags[page] = answer.headers["ETag"] or tags[page]
+            connection.close()
+            number += 1
         self.cpu_s = time.thread_time()
 
     def close(self):
         self.ended = True
         self.thread.join()
-        for key in list(self.selector.get_map().values()):
-            key.fileobj.close()
 
 
 def cpu_s(process):
@@ -64,14 +63,14 @@ def cpu_s(process):
 
 
 def one(servers, shards, top, pages, options):
-    """(nodes a second, CPU seconds of top, of the shards and of the clients, events)"""
+    """(nodes a second, CPU seconds of top, of the shards and of the clients, views)"""
     clients = Pages(top, pages)
     before = cpu_s(top), sum(map(cpu_s, shards))
     found, = cluster.answers(cluster.start("--servers", servers, "--fresh", "--time", int(1000 * options.seconds), POSITION))
     after = cpu_s(top), sum(map(cpu_s, shards))
     clients.close()
     return (1000 * found["nodes"] / found["time_ms"], after[0] - before[0], after[1] - before[1], clients.cpu_s,
-            clients.events / max(1, pages))
+            clients.views / max(1, pages))
 
 
 def main():
@@ -91,7 +90,7 @@ def main():
             row = one(servers, shards, top, pages, options)
             sides[pages].append(row)
             print(f"{pages:4} pages: {row[0] / 1e6:.3f} M nodes/s; CPU: top {row[1]:.2f} s, shards {row[2]:.2f} s, "
-                  f"clients {row[3]:.2f} s; {row[4]:.0f} events a page", flush=True)
+                  f"clients {row[3]:.2f} s; {row[4]:.0f} views a page", flush=True)
     middle = {pages: statistics.median(row[0] for row in rows) for pages, rows in sides.items()}
     ratios = sorted(b[0] / a[0] for a, b in zip(*sides.values()))
     ratio = middle[options.pages] / middle[0]

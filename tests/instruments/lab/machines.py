@@ -12,7 +12,7 @@ CLUSTER = {"rtt-us": 20, "message-us": 1, "service-us": 0.5}
 # The costs of today's hosts and a switch between them: `make lab-calibrate` measures those of this machine.
 LAN = {"node-us": 0.2, "rtt-us": 100, "message-us": 10, "operation-us": 0.05, "service-us": 2,
        "service-operation-us": 0.1, "share": 2}
-# A node of an ending that Othello's solver searches: FFO #40 by `abdada solve`, one thread (docs/measurements.md).
+# A node of an ending that Othello's solver searches: FFO #40 by `abdada solve`, one thread (docs/research/measurements.md).
 ENDING_NODE_US = 0.04
 PERFECT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "wait": True}
 

@@ -51,7 +51,7 @@ static bool never(void *self, struct search *search)
 }
 
 static void take_value(void *context, const struct search_result *result,
-                       const struct search_counters *counters)
+                       const struct counters *counters)
 {
     struct tool *tool = context;
     (void)counters;

@@ -257,7 +257,6 @@ static void results_out_of_range_are_dropped(void **state)
 
 static void options_are_checked(void **state)
 {
-    struct client_port port = {NULL, fake_send};
     struct client *c = NULL;
     (void)state;
     static const struct client_options bad[] = {
@@ -270,12 +269,12 @@ static void options_are_checked(void **state)
         {.shards = 1, .jobs = 65},
     };
     for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(client_open(&bad[i], &port, &c), ERR_RANGE);
+        assert_int_equal(client_open(&bad[i], fake_send, NULL, &c), ERR_RANGE);
     }
     assert_null(c);
     client_free(&c);
     struct client_options largest = {.shards = 64, .tickets = 1024, .peek_max = 1024};
-    assert_int_equal(client_open(&largest, &port, &c), ERR_OK);
+    assert_int_equal(client_open(&largest, fake_send, NULL, &c), ERR_OK);
     client_free(&c);
 }
 

@@ -29,19 +29,50 @@ static void the_map_agrees_with_the_specification(void **state)
     fake_close(f);
 }
 
-/* Two that were filled from copies of one file: all clients take the same, in whatever order they
- * have them. */
-static void of_two_shards_of_one_place_the_greater_boot_id_owns(void **state)
+static void owners(const struct fake *f, unsigned owner[200])
+{
+    for (unsigned k = 0; k < 200; k++) {
+        owner[k] = client_owner(f->client, rng_mix(k));
+    }
+}
+
+/* Two that were filled from copies of one file: all clients agree, in whatever order they have
+ * them, the one of the greater boot id has the place, and the other one is of use, too. */
+static void of_two_shards_of_one_place_both_own_keys(void **state)
 {
     (void)state;
     for (unsigned greater = 0; greater < 2; greater++) {
-        struct fake *f = fake_open_with((struct client_options){.shards = 2});
+        unsigned alone[200], both[200], apart[200];
+        struct proto_message bye = {.type = PROTO_BYE};
+        struct fake *f = fake_open_with((struct client_options){.shards = 3});
+        client_tick(f->client, f->now);
+        fake_welcome_at(f, 1 - greater, 6, 5, 1);
+        fake_welcome_at(f, 2, 8, 9, 1);
+        owners(f, alone);
+        assert_int_equal(client_twin(f->client, 1 - greater), CLIENT_NOWHERE);
+        fake_welcome_at(f, greater, 7, 5, 1);
+        owners(f, both);
+        assert_int_equal(client_twin(f->client, greater), 1 - greater);
+        assert_int_equal(client_twin(f->client, 1 - greater), greater);
+        assert_int_equal(client_twin(f->client, 2), CLIENT_NOWHERE);
+        /* Without the greater one the other has its place again. */
+        fake_say(f, greater, &bye);
+        owners(f, apart);
+        assert_memory_equal(apart, alone, sizeof alone);
+        fake_close(f);
+        /* As if the other one had begun empty. */
+        f = fake_open_with((struct client_options){.shards = 3});
         client_tick(f->client, f->now);
         fake_welcome_at(f, greater, 7, 5, 1);
-        fake_welcome_at(f, 1 - greater, 6, 5, 1);
-        for (unsigned k = 0; k < 100; k++) {
-            assert_int_equal(client_owner(f->client, k), greater);
+        fake_welcome_at(f, 1 - greater, 6, 6, 1);
+        fake_welcome_at(f, 2, 8, 9, 1);
+        owners(f, apart);
+        assert_memory_equal(apart, both, sizeof both);
+        unsigned of[3] = {0};
+        for (unsigned k = 0; k < 200; k++) {
+            of[both[k]]++;
         }
+        assert_true(of[0] > 30 && of[1] > 30 && of[2] > 30);
         fake_close(f);
     }
 }
@@ -63,7 +94,7 @@ static void a_shard_that_kept_its_place_owns_its_keys_after_a_restart(void **sta
     client_hello(f->client, PROTO_CLIENT, 0, f->now);
     fake_welcome_at(f, 1, 99, 21, 1);
     assert_int_equal(f->downs, downs + 1); /* nothing is registered there any more */
-    assert_true(client_shard_boot(f->client, 1) == 99 && client_shard_place(f->client, 1) == 21);
+    assert_true(client_shard(f->client, 1).boot == 99 && client_shard(f->client, 1).place == 21);
     for (unsigned k = 0; k < 200; k++) {
         assert_int_equal(client_owner(f->client, rng_mix(k)), before[k]);
     }
@@ -77,6 +108,8 @@ static void one_shard_under_two_names_owns_through_the_first(void **state)
     client_tick(f->client, f->now);
     fake_welcome_as(f, 1, 5, 1);
     fake_welcome_as(f, 0, 5, 2);
+    assert_int_equal(client_twin(f->client, 0), 1);
+    assert_true(client_shard(f->client, 0).boot == client_shard(f->client, 1).boot);
     for (unsigned k = 0; k < 100; k++) {
         assert_int_equal(client_owner(f->client, k), 0);
     }
@@ -87,7 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_map_agrees_with_the_specification),
-        cmocka_unit_test(of_two_shards_of_one_place_the_greater_boot_id_owns),
+        cmocka_unit_test(of_two_shards_of_one_place_both_own_keys),
         cmocka_unit_test(a_shard_that_kept_its_place_owns_its_keys_after_a_restart),
         cmocka_unit_test(one_shard_under_two_names_owns_through_the_first),
     };

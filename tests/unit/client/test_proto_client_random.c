@@ -27,8 +27,6 @@ struct flying {
 struct fake_shard {
     uint64_t boot, silent_until_us, last_arrival_us;
     uint32_t session; /* 0: none */
-    uint32_t version; /* the highest that it speaks */
-    uint32_t said; /* the version of what it got last */
 };
 
 struct asked {
@@ -98,9 +96,7 @@ static bool world_send(void *self, unsigned shard, const uint8_t *bytes, size_t 
 static void reply(struct world *w, unsigned shard, const struct proto_message *m)
 {
     uint8_t bytes[BYTES];
-    const struct fake_shard *s = &w->shards[shard];
-    uint32_t version = s->said < s->version ? s->said : s->version;
-    size_t length = proto_encode_as(version, m, bytes, sizeof bytes);
+    size_t length = proto_encode(m, bytes, sizeof bytes);
     assert_true(length > 0);
     for (unsigned n = 1 + chance(w, w->repeat_permille); n > 0; n--) {
         if (!chance(w, w->loss_permille)) {
@@ -152,13 +148,6 @@ static void shard_receive(struct world *w, unsigned shard, const uint8_t *bytes,
         return;
     }
     assert_int_equal(proto_decode(&w->decoder, bytes, length, &m), ERR_OK);
-    s->said = m.version;
-    if (m.version > s->version) {
-        struct proto_message no = {.type = PROTO_ERROR};
-        no.error = (struct proto_error){PROTO_ERR_VERSION, 0, proto_text_of("")};
-        reply(w, shard, &no);
-        return;
-    }
     if (m.type != PROTO_HELLO && s->session == 0) {
         struct proto_message no = {.type = PROTO_ERROR};
         no.error = (struct proto_error){PROTO_ERR_SESSION, 0, proto_text_of("")};
@@ -200,7 +189,6 @@ static void trouble(struct world *w)
     case 0: /* killed and started again */
         s->boot = rng_next(&w->rng);
         s->session = 0;
-        s->version = PROTO_LOWEST + rng_below(&w->rng, PROTO_VERSION - PROTO_LOWEST + 1);
         break;
     case 1:
         s->silent_until_us = w->now_us + rng_below(&w->rng, 400000);
@@ -336,9 +324,6 @@ static void heal(struct world *w)
         step(w, i < 2000);
     }
     assert_int_equal(client_shards_up(w->client), SHARDS);
-    for (unsigned s = 0; s < SHARDS; s++) {
-        assert_true(client_shard_version(w->client, s) <= w->shards[s].version);
-    }
     for (unsigned i = 0; i < TICKETS; i++) {
         assert_int_equal(w->asked[i].id, 0);
     }
@@ -362,11 +347,9 @@ static void run(uint64_t seed)
     w->delay_us = 50 + rng_below(&w->rng, 3) * rng_below(&w->rng, 60000);
     struct client_options options = {
         .shards = SHARDS, .tickets = TICKETS, .ask_max = PEEKS, .peek_max = PEEKS};
-    struct client_port port = {w, world_send};
-    assert_int_equal(client_open(&options, &port, &w->client), ERR_OK);
+    assert_int_equal(client_open(&options, world_send, w, &w->client), ERR_OK);
     for (unsigned s = 0; s < SHARDS; s++) {
         w->shards[s].boot = rng_next(&w->rng);
-        w->shards[s].version = w->shards[s].said = s % 2 ? PROTO_LOWEST : PROTO_VERSION;
     }
     for (unsigned i = 0; i < 3000; i++) {
         step(w, true);

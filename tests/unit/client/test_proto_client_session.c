@@ -11,7 +11,7 @@ static void lost_session_is_greeted_at_once(void **state)
     (void)state;
     uint32_t request = fake_ask(f, 1, &ticket);
     fake_error_of(f, 0, PROTO_ERR_SESSION, request);
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_GREETING);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_GREETING);
     assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
     fake_expect(f, PROTO_HELLO);
     fake_error_of(f, 0, PROTO_ERR_SESSION, request + 1); /* of another message in flight */
@@ -73,7 +73,7 @@ static void bye_takes_a_shard_out_until_it_answers_a_probe(void **state)
     struct proto_message bye = {.type = PROTO_BYE};
     (void)state;
     fake_say(f, 0, &bye);
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_DOWN);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_DOWN);
     fake_wait(f, 99999);
     assert_null(fake_next(f)); /* it is going: no hurry */
     fake_wait(f, 1);
@@ -299,9 +299,9 @@ static void heartbeat_when_nothing_else_was_asked(void **state)
     client_tick(f->client, f->now);
     struct proto_message echo = *fake_expect(f, PROTO_HEARTBEAT);
     f->now += 500;
-    uint32_t before = client_rtt_us(f->client, 0);
+    uint32_t before = client_shard(f->client, 0).rtt_us;
     fake_say(f, 0, &echo);
-    assert_int_not_equal(client_rtt_us(f->client, 0), before);
+    assert_int_not_equal(client_shard(f->client, 0).rtt_us, before);
     assert_int_equal(client_outstanding(f->client), 0);
     fake_close(f);
 }
@@ -371,7 +371,7 @@ static void requests_that_cannot_be_sent_take_a_shard_out(void **state)
             f->now += 50000;
             client_tick(f->client, f->now);
             if (kind == 0) {
-                (void)client_history(f->client, 1, 0, 0, NULL, 0, f->now);
+                (void)client_jobs(f->client, 0, 0, f->now);
             } else if (kind == 1) {
                 client_stats(f->client, 0, f->now);
             } else {
@@ -440,7 +440,7 @@ static void a_worker_index_is_passed_on(void **state)
     fake_say(f, 0, &m);
     assert_int_equal(f->worker_index, 3);
     assert_int_equal(f->workers, 8);
-    assert_int_equal(client_shard_boot(f->client, 0), fake_boot(0));
+    assert_int_equal(client_shard(f->client, 0).boot, fake_boot(0));
     fake_close(f);
 }
 
@@ -517,7 +517,7 @@ static void a_flush_has_no_time_out(void **state)
             fake_say(f, 0, &beat);
         }
     }
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_UP);
     struct proto_message m = {.type = PROTO_FLUSHED, .flushed = {request + 1}};
     fake_say(f, 0, &m);
     assert_int_equal(f->flushed, 0);
@@ -538,41 +538,6 @@ static void a_flush_has_no_time_out(void **state)
     assert_int_equal(f->flushed, 1);
     f->refusing[0] = true;
     assert_false(client_flush_table(f->client, 0, f->now));
-    fake_close(f);
-}
-
-static void a_history_goes_to_the_owner_and_comes_back_once(void **state)
-{
-    struct fake *f = fake_open(3);
-    struct tt_weight given[2] = {{7, 4}, {8, 9}}, sums[3] = {{7, 5}, {8, 18}, {8191, 1}};
-    uint64_t root_key = 0x70b1c;
-    (void)state;
-    unsigned shard = client_history(f->client, root_key, 3, 12, given, 2, f->now);
-    assert_int_equal(shard, client_owner(f->client, root_key));
-    const struct proto_history sent = fake_expect(f, PROTO_HISTORY)->history;
-    assert_int_equal(f->message_shard, shard);
-    assert_int_equal(sent.root_key, root_key);
-    assert_int_equal(sent.epoch, 3);
-    assert_int_equal(sent.cursor, 12);
-    assert_int_equal(sent.list.count, 2);
-    assert_int_equal(sent.list.at[1].index, given[1].index);
-    assert_int_equal(sent.list.at[1].weight, given[1].weight);
-    struct proto_message m = {.type = PROTO_HISTORY_ANSWER};
-    m.history_answer.request = sent.request;
-    m.history_answer.list = (struct proto_weights){3, sums};
-    fake_say(f, shard, &m);
-    fake_say(f, shard, &m); /* late, or twice */
-    assert_int_equal(f->weights, 3);
-    assert_int_equal(f->last_weight, 1);
-    assert_int_equal(client_outstanding(f->client), 0);
-    sums[0].index = TT_WEIGHTS; /* out of range: none of them is believed */
-    assert_int_equal(client_history(f->client, root_key, 0, 0, NULL, 0, f->now), shard);
-    m.history_answer.request = fake_expect(f, PROTO_HISTORY)->history.request;
-    fake_say(f, shard, &m);
-    assert_int_equal(f->weights, 3);
-    f->refusing[shard] = true;
-    assert_int_equal(client_history(f->client, root_key, 0, 0, given, 2, f->now), CLIENT_NOWHERE);
-    assert_int_equal(client_outstanding(f->client), 0);
     fake_close(f);
 }
 
@@ -601,7 +566,6 @@ int main(void)
         T(figures_are_passed_on),
         T(members_and_jobs_are_passed_on_a_page_at_a_time),
         T(a_worker_index_is_passed_on),
-        T(a_history_goes_to_the_owner_and_comes_back_once),
         T(a_page_that_takes_long_is_waited_for),
         T(a_scan_comes_back_once_and_in_its_range),
         T(a_flush_has_no_time_out),

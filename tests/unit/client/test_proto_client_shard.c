@@ -9,7 +9,7 @@ static void first_tick_greets_every_shard(void **state)
         .shards = 2, .role = PROTO_FRONT, .namespace_id = 9, .hello_flags = PROTO_WANTS_NODE_DONE});
     (void)state;
     assert_null(fake_next(f));
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_ABSENT);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_ABSENT);
     assert_int_equal(client_tick(f->client, f->now), f->now + 100000);
     const struct proto_hello *hello = &fake_expect(f, PROTO_HELLO)->hello;
     assert_int_equal(hello->role, PROTO_FRONT);
@@ -18,9 +18,9 @@ static void first_tick_greets_every_shard(void **state)
     assert_memory_equal(hello->name.at, "test", 4);
     assert_int_equal(fake_expect(f, PROTO_HELLO)->hello.role, PROTO_FRONT);
     assert_int_equal(f->message_shard, 1);
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_GREETING);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_GREETING);
     fake_welcome(f, 0);
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_UP);
     assert_int_equal(client_shards_up(f->client), 1);
     assert_int_equal(f->ups, 1);
     fake_close(f);
@@ -108,7 +108,7 @@ static void welcome_gives_the_first_sample(void **state)
 {
     struct fake *f = fake_open(1);
     (void)state;
-    assert_int_equal(client_rtt_us(f->client, 0), 100);
+    assert_int_equal(client_shard(f->client, 0).rtt_us, 100);
     assert_int_equal(rto_us(f), 2000);
     fake_close(f);
 }
@@ -123,7 +123,7 @@ static void silence_takes_a_shard_out_after_three_time_outs(void **state)
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         uint32_t ticket;
-        assert_int_equal(client_shard_state(f->client, 1), CLIENT_UP);
+        assert_int_equal(client_shard(f->client, 1).state, CLIENT_UP);
         fake_ask(f, key, &ticket);
         assert_int_equal(client_deadline(f->client, ticket), f->now + (2000u << i));
         f->now = client_deadline(f->client, ticket) - 1;
@@ -132,7 +132,7 @@ static void silence_takes_a_shard_out_after_three_time_outs(void **state)
         assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
     }
     assert_int_equal(f->now - began, 14000);
-    assert_int_equal(client_shard_state(f->client, 1), CLIENT_DOWN);
+    assert_int_equal(client_shard(f->client, 1).state, CLIENT_DOWN);
     fake_take(f);
     assert_int_equal(f->downs, 1);
     assert_int_equal(client_counters(f->client)->timeouts, 3);
@@ -155,7 +155,7 @@ static void one_hiccup_is_one_time_out_however_many_wait(void **state)
     for (unsigned i = 0; i < 10; i++) {
         assert_int_equal(client_answer(f->client, tickets[i], f->now, &answer), CLIENT_LOST);
     }
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_UP);
     assert_int_equal(client_counters(f->client)->timeouts, 10);
     assert_int_equal(rto_us(f), 4000);
     fake_close(f);
@@ -176,7 +176,7 @@ static void an_answer_in_time_ends_the_time_outs(void **state)
         fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_BUSY});
         assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_READY);
     }
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_UP);
     assert_int_equal(rto_us(f), 2000);
     fake_close(f);
 }
@@ -189,7 +189,7 @@ static void late_answers_save_a_shard_only_while_the_wait_can_grow(void **state)
     uint32_t ticket;
     unsigned asks = 0;
     (void)state;
-    while (client_shard_state(f->client, 0) == CLIENT_UP) {
+    while (client_shard(f->client, 0).state == CLIENT_UP) {
         uint32_t request = fake_ask(f, 5, &ticket);
         f->now = client_deadline(f->client, ticket);
         assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
@@ -209,8 +209,8 @@ static void a_slower_shard_comes_back_at_its_own_pace(void **state)
     fake_silence(f, 0);
     f->now += 30000;
     fake_welcome(f, 0);
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
-    assert_int_equal(client_rtt_us(f->client, 0), 30000);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_UP);
+    assert_int_equal(client_shard(f->client, 0).rtt_us, 30000);
     fake_close(f);
 }
 
@@ -225,7 +225,7 @@ static void a_port_that_takes_nothing_counts_as_silence(void **state)
         assert_int_equal(client_ask(f->client, &ask, 1, f->now, &where), 0);
         assert_int_equal(where, CLIENT_NOWHERE);
     }
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_DOWN);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_DOWN);
     assert_in_range(f->now, 1000000 + 6000, 1000000 + 14000);
     assert_int_equal(client_outstanding(f->client), 0);
     fake_close(f);
@@ -342,7 +342,7 @@ static void lost_leaves_make_the_shard_let_go_of_all(void **state)
     fake_forget(f);
     fake_wait(f, 1000);
     assert_int_equal(flags_of_next_hello(f), PROTO_RELEASE_ALL);
-    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    assert_int_equal(client_shard(f->client, 0).state, CLIENT_UP);
     fake_welcome(f, 0);
     fake_forget(f);
     fake_wait(f, 150000);

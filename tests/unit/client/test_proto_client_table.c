@@ -165,6 +165,36 @@ static void a_forgotten_ask_is_left_by_the_caller_alone(void **state)
     fake_close(f);
 }
 
+/* Each once, whatever became of the others. */
+static void deferred_asks_are_handed_over_when_they_are_answered(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_answer answer;
+    struct tt_ask ask;
+    uint32_t ticket[4], request[4];
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        request[i] = fake_ask(f, 10 + i, &ticket[i]);
+        assert_false(client_is_deferred(f->client, ticket[i]));
+        client_defer(f->client, ticket[i]);
+        assert_true(client_is_deferred(f->client, ticket[i]));
+    }
+    assert_int_equal(client_deferred(f->client), 4);
+    assert_false(client_next_deferred(f->client, f->now, &ask, &answer));
+    client_forget(f->client, ticket[0]);
+    fake_answer(f, 0, request[2], (struct tt_answer){.verdict = TT_BUSY});
+    assert_true(client_next_deferred(f->client, f->now, &ask, &answer));
+    assert_true(ask.key == 12 && answer.verdict == TT_BUSY);
+    assert_false(client_next_deferred(f->client, f->now, &ask, &answer));
+    assert_false(client_is_deferred(f->client, ticket[0]));
+    assert_false(client_is_deferred(f->client, ticket[2]));
+    assert_int_equal(client_deferred(f->client), 2);
+    f->now = client_deadline(f->client, ticket[1]);
+    assert_false(client_next_deferred(f->client, f->now, &ask, &answer)); /* lost */
+    assert_int_equal(client_deferred(f->client), 0);
+    fake_close(f);
+}
+
 /* ---- peeks ---- */
 
 /* Answers the peek just sent: nproc is made of the key, so that order can be checked. */
@@ -424,7 +454,7 @@ static void stores_queued_when_a_shard_falls_become_releases(void **state)
     struct tt_answer answer;
     uint64_t key = fake_key_of(f, 1);
     (void)state;
-    while (client_shard_state(f->client, 1) == CLIENT_UP) {
+    while (client_shard(f->client, 1).state == CLIENT_UP) {
         uint8_t where;
         struct tt_ask ask = fake_ask_of(key);
         uint32_t ticket = client_ask(f->client, &ask, 1, f->now, &where);
@@ -489,6 +519,7 @@ int main(void)
         T(tickets_are_bounded_and_come_back),
         T(a_cancelled_ask_gives_its_place_back),
         T(a_forgotten_ask_is_left_by_the_caller_alone),
+        T(deferred_asks_are_handed_over_when_they_are_answered),
         T(a_split_peek_comes_back_in_order),
         T(a_lost_part_of_a_peek_is_unknown),
         T(a_peek_lost_everywhere_is_lost),

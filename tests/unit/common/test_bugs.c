@@ -7,13 +7,13 @@
 
 #include <cmocka.h>
 
-#include "common/tt/history_sums.h"
+#include "tests/support/test_remote.h"
 #include "ttserver/core/actions.h"
 #include "ttserver/core/job_table.h"
 #include "ttserver/core/user_table.h"
 #include "ttserver/net/connection.h"
 #include "ttserver/net/turns.h"
-#include "worker/engine/front_core.h"
+#include "worker/engine/engine_state.h"
 #include "worker/engine/mailbox.h"
 #include "worker/engine/worker_core.h"
 
@@ -84,27 +84,15 @@ static void let_a_user_leave_twice(void)
 static void send_to_a_target_without_a_route(void)
 {
     struct ttcore_actions actions = {.targets_max = 1};
-    ttcore_actions_target(&actions, (const uint8_t *)"", 0, PROTO_VERSION);
+    ttcore_actions_target(&actions, (const uint8_t *)"", 0);
 }
 
 static void encode_behind_the_room(void)
 {
     static const uint8_t route[1];
-    struct ttcore_target target = {route, 1, PROTO_VERSION};
+    struct ttcore_target target = {route, 1};
     struct ttcore_actions actions = {.bytes_used = 1, .targets = 1, .target = &target};
     ttcore_actions_send(&actions, &(struct proto_message){.type = PROTO_BYE}, 0, 1);
-}
-
-static void add_to_a_weight_that_there_is_not(void)
-{
-    struct tt_history *history = calloc(1, sizeof *history);
-    const struct tt_weight weight = {.index = TT_WEIGHTS - 1, .weight = 1};
-    struct tt_weight beyond = weight;
-    beyond.index++;
-    if (history != NULL) {
-        tt_history_add(history, &weight, 1);
-        tt_history_add(history, &beyond, 1);
-    }
 }
 
 static void the_shard_ends_where_its_books_are_wrong(void **state)
@@ -114,7 +102,6 @@ static void the_shard_ends_where_its_books_are_wrong(void **state)
     expect_bug(let_a_user_leave_twice, "who leaves was there");
     expect_bug(send_to_a_target_without_a_route, "a target has a route");
     expect_bug(encode_behind_the_room, "what is encoded has room");
-    expect_bug(add_to_a_weight_that_there_is_not, "a weight has a place");
 }
 
 /* ---- its network ---- */
@@ -163,7 +150,7 @@ static void the_network_ends_where_a_connection_is_wrong(void **state)
 
 /* ---- searchers ---- */
 
-static const struct job_event from_nowhere = {.kind = JOB_STOPPED, .source = JOB_SOURCES_MAX};
+static const struct client_event from_nowhere = {CLIENT_SHARD_UP, CLIENT_SHARDS_MAX};
 
 static void report_from_nowhere(void)
 {
@@ -177,7 +164,7 @@ static void offer_from_nowhere(void)
 {
     struct worker_core *core = calloc(1, sizeof *core);
     if (core != NULL) {
-        worker_core_event(core, &from_nowhere, 0);
+        worker_core_event(core, &from_nowhere, 0, 0);
     }
 }
 
@@ -199,12 +186,74 @@ static void searchers_end_where_they_speak_to_nobody(void **state)
     expect_bug(send_to_nobody, "who gets a message is known here");
 }
 
+static void idle_while_it_searches(void)
+{
+    static struct worker_core core;
+    static struct worker_actions actions;
+    core.running.job = 7;
+    worker_core_idle(&core, 0, &actions);
+}
+
+static void write_about_no_bag(void)
+{
+    const struct bag_letter letter = {.kind = BAG_HAS};
+    mailbox_send(NULL, 0, 1, &letter);
+}
+
+static void begin_in_the_middle_of_a_node(void)
+{
+    struct world *world = world_open();
+    const struct tt_ask ask = {.key = 78, .alpha = -1, .beta = 1, .depth = 5, .flags = TT_STRICT};
+    struct table_ticket ticket = {.later = false};
+    struct tt_answer answer;
+    peer_open(world, 0, 0, 0);
+    struct remote *remote = world->peer[0].remote;
+    const struct table_port port = remote_table_port(remote);
+    remote_begin(remote, 2, true, false);
+    port.ask(port.self, &ask, &ticket);
+    port.await(port.self, &ask, &ticket, &answer);
+    remote_begin(remote, 2, true, false);
+}
+
+static void run_twice(void)
+{
+    const struct engine_options options = {.threads = 1, .hash_bytes = 1 << 20};
+    const struct job job = {.id = 7};
+    struct engine *engine;
+    char why[ENGINE_WHY_MAX];
+    if (engine_open(&engine, &options, why) == ERR_OK) {
+        engine_begin(engine, &job, 1, false);
+        engine_begin(engine, &job, 1, false);
+    }
+}
+
+static void report_no_refusal(void)
+{
+    const struct engine_options options = {.threads = 1, .hash_bytes = 1 << 20};
+    struct engine *engine;
+    char why[ENGINE_WHY_MAX];
+    if (engine_open(&engine, &options, why) == ERR_OK) {
+        engine_report_refusal(engine, NULL, NULL);
+    }
+}
+
+static void a_run_ends_where_its_parts_disagree(void **state)
+{
+    (void)state;
+    expect_bug(idle_while_it_searches, "who is idle searches no job");
+    expect_bug(write_about_no_bag, "a letter of a bag fits, and is of a job");
+    expect_bug(begin_in_the_middle_of_a_node, "no node is open between searches");
+    expect_bug(run_twice, "one run at a time");
+    expect_bug(report_no_refusal, "there is a refusal to report");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_shard_ends_where_its_books_are_wrong),
         cmocka_unit_test(the_network_ends_where_a_connection_is_wrong),
         cmocka_unit_test(searchers_end_where_they_speak_to_nobody),
+        cmocka_unit_test(a_run_ends_where_its_parts_disagree),
     };
     return cmocka_run_group_tests_name("bugs", tests, NULL, NULL);
 }

@@ -60,24 +60,31 @@ static const struct http_route routes[] = {
     {"/metrics", "text/plain; version=0.0.4", say_hello, (void *)"figures"},
     {"/much", "text/plain", say_much},
     {"/health", "text/plain", say_not_ready, .is_open = true},
-    {"/events"},
+    {"/view", "application/json"},
     {0},
 };
 
-static struct http *open_at(const char *host, const char *with_token)
+static struct http *open_with(const char *host, struct http_options options)
 {
     struct options_host_port at = {0};
-    const struct http_options options = {&at, routes, with_token};
     struct http *h = NULL;
     char why[HTTP_WHY_MAX] = "";
     snprintf(at.host, sizeof at.host, "%s", host);
+    options.address = &at;
+    options.route = routes;
     if (http_open(&h, &options, why) != ERR_OK) {
         fail_msg("%s", why);
     }
     return h;
 }
 
-static struct client *call(const struct http *h, int receive_buffer)
+static struct http *open_at(const char *host, const char *with_token)
+{
+    return open_with(host, (struct http_options){.token = with_token});
+}
+
+/* From that address of this machine; NULL: any. */
+static struct client *call_from(const struct http *h, const char *from, int receive_buffer)
 {
     struct options_host_port at;
     struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -95,10 +102,20 @@ static struct client *call(const struct http *h, int receive_buffer)
     if (receive_buffer > 0) {
         setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     }
+    if (from != NULL) {
+        struct sockaddr_in own = {.sin_family = AF_INET};
+        assert_int_equal(inet_pton(AF_INET, from, &own.sin_addr), 1);
+        assert_int_equal(bind(c->fd, (struct sockaddr *)&own, sizeof own), 0);
+    }
     assert_int_equal(is_v6 ? connect(c->fd, (struct sockaddr *)&v6, sizeof v6)
                            : connect(c->fd, (struct sockaddr *)&v4, sizeof v4),
                      0);
     return c;
+}
+
+static struct client *call(const struct http *h)
+{
+    return call_from(h, NULL, 0);
 }
 
 static void hang_up(struct client **c)
@@ -128,6 +145,17 @@ static void receive(struct client *c, int wait_ms)
     c->text[c->used] = '\0';
 }
 
+#define WAIT_UNTIL(condition)                                          \
+    do {                                                               \
+        uint64_t limit_us = clock_us() + UINT64_C(1000) * PATIENCE_MS; \
+        while (!(condition)) {                                         \
+            poll(NULL, 0, 1);                                          \
+            if (clock_us() > limit_us) {                               \
+                fail_msg("not in time: " #condition);                  \
+            }                                                          \
+        }                                                              \
+    } while (0)
+
 #define RECEIVE_UNTIL(client, condition)                               \
     do {                                                               \
         uint64_t limit_us = clock_us() + UINT64_C(1000) * PATIENCE_MS; \
@@ -142,7 +170,7 @@ static void receive(struct client *c, int wait_ms)
 /* The status of a request on a connection of its own; all that comes stays in *out. */
 static unsigned ask(const struct http *h, const char *text, struct client **out)
 {
-    struct client *c = call(h, 0);
+    struct client *c = call(h);
     unsigned status = 0;
     say(c, text);
     RECEIVE_UNTIL(c, c->is_closed || strstr(c->text, "\r\n\r\n") != NULL);
@@ -158,6 +186,11 @@ static unsigned ask(const struct http *h, const char *text, struct client **out)
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: localhost:80\r\nConnection: close\r\n"
 
 /* ---- requests ---- */
+
+static const char *body_of(const struct client *c)
+{
+    return strstr(c->text, "\r\n\r\n") + 4;
+}
 
 static void a_path_answers_with_its_type_and_headers(void **state)
 {
@@ -177,7 +210,7 @@ static void a_path_answers_with_its_type_and_headers(void **state)
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
         assert_non_null(strstr(c->text, headers[i]));
     }
-    assert_string_equal(strstr(c->text, "\r\n\r\n") + 4, "hello figures\n");
+    assert_string_equal(body_of(c), "hello figures\n");
     hang_up(&c);
     assert_int_equal(ask(h, GET("/") "\r\n", &c), 200);
     assert_non_null(
@@ -216,27 +249,29 @@ static void other_paths_and_methods_are_refused(void **state)
 
 static void head_has_no_body(void **state)
 {
-    static const char *const paths[] = {"/metrics", "/events"};
+    static const char *const paths[] = {"/metrics", "/view"};
     struct http *h = open_at("127.0.0.1", NULL);
     char text[256];
     (void)state;
+    http_publish(h, "{}", 2);
+    assert_int_equal(ask(h, GET("/view") "\r\n", NULL), 204); /* it was for nobody */
+    http_publish(h, "{}", 2);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         struct client *c;
         snprintf(text, sizeof text,
                  "HEAD %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", paths[i]);
         assert_int_equal(ask(h, text, &c), 200);
         RECEIVE_UNTIL(c, c->is_closed);
-        assert_string_equal(strstr(c->text, "\r\n\r\n"), "\r\n\r\n");
+        assert_string_equal(body_of(c), "");
         hang_up(&c);
     }
-    assert_int_equal(http_followers(h), 0);
     http_close(&h);
 }
 
 static void an_oversized_or_malformed_request_is_refused(void **state)
 {
     struct http *h = open_at("127.0.0.1", NULL);
-    struct client *c = call(h, 0);
+    struct client *c = call(h);
     char *text = malloc(4 * HTTP_REQUEST_MAX);
     (void)state;
     assert_non_null(text);
@@ -248,13 +283,13 @@ static void an_oversized_or_malformed_request_is_refused(void **state)
     RECEIVE_UNTIL(c, c->is_closed);
     assert_null(strstr(c->text, " 200 "));
     hang_up(&c);
-    c = call(h, 0);
+    c = call(h);
     say(c, GET("/metrics") "X: ");
     ignored = send(c->fd, text, 4 * HTTP_REQUEST_MAX - 1, MSG_NOSIGNAL);
     RECEIVE_UNTIL(c, c->is_closed);
     assert_null(strstr(c->text, " 200 "));
     hang_up(&c);
-    c = call(h, 0);
+    c = call(h);
     say(c, "\x16\x03\x01 no HTTP at all\r\n\r\n");
     RECEIVE_UNTIL(c, c->is_closed);
     hang_up(&c);
@@ -272,7 +307,8 @@ static void without_the_token_only_open_routes_answer(void **state)
     assert_non_null(strstr(c->text, "WWW-Authenticate: Bearer\r\n"));
     assert_null(strstr(c->text, "hello"));
     hang_up(&c);
-    assert_int_equal(ask(h, GET("/events") "\r\n", NULL), 401);
+    assert_int_equal(ask(h, GET("/view") "\r\n", NULL), 401);
+    assert_false(http_is_watched(h)); /* by who has no token */
     assert_int_equal(ask(h, GET("/nothing") "\r\n", NULL), 401);
     assert_int_equal(ask(h, GET("/metrics") "Authorization: Bearer 0123456789abcdee\r\n\r\n", NULL),
                      401);
@@ -317,6 +353,45 @@ static void on_loopback_foreign_names_are_refused(void **state)
     http_close(&h);
 }
 
+static void names_that_are_allowed_are_its_own(void **state)
+{
+    static const char *const no_names[] = {"", "a:80", "http://a", "a b", "a/b", "[::1]"};
+    struct http_names names = {0};
+    char name[OPTIONS_HOST_MAX + 8];
+    (void)state;
+    for (size_t i = 0; i < sizeof no_names / sizeof no_names[0]; i++) {
+        assert_int_equal(http_name(no_names[i], &names), ERR_SYNTAX);
+    }
+    memset(name, 'a', sizeof name);
+    name[OPTIONS_HOST_MAX] = '\0';
+    assert_int_equal(http_name(name, &names), ERR_SYNTAX);
+    assert_int_equal(http_name("board.example.com", &names), ERR_OK);
+    assert_int_equal(http_name("other", &names), ERR_OK);
+    static const struct {
+        const char *host;
+        unsigned status;
+    } row[] = {{"Board.Example.com", 200},
+               {"board.example.com:443", 200},
+               {"other", 200},
+               {"localhost:1", 200},
+               {"example.com", 421},
+               {"board.example.com.evil", 421}};
+    for (unsigned is_open = 0; is_open < 2; is_open++) {
+        struct http *h =
+            open_with(is_open ? "*" : "127.0.0.1", (struct http_options){.names = &names});
+        for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+            char text[256];
+            snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", row[i].host);
+            assert_int_equal(ask(h, text, NULL), row[i].status);
+        }
+        http_close(&h);
+    }
+    while (names.count < HTTP_NAMES_MAX) {
+        assert_int_equal(http_name("x", &names), ERR_OK);
+    }
+    assert_int_equal(http_name("x", &names), ERR_RANGE);
+}
+
 static void an_answer_of_any_size_comes_whole(void **state)
 {
     struct http *h = open_at("127.0.0.1", NULL);
@@ -324,7 +399,7 @@ static void an_answer_of_any_size_comes_whole(void **state)
     (void)state;
     assert_int_equal(ask(h, GET("/much") "\r\n", &c), 200);
     RECEIVE_UNTIL(c, c->is_closed);
-    assert_int_equal(strlen(strstr(c->text, "\r\n\r\n") + 4), BIG);
+    assert_int_equal(strlen(body_of(c)), BIG);
     hang_up(&c);
     http_close(&h);
 }
@@ -354,127 +429,115 @@ static void addresses_are_ipv6_as_well_and_faults_are_said(void **state)
     http_close(&h);
 }
 
-/* ---- the stream ---- */
-
-static struct client *follow(struct http *h, int receive_buffer)
-{
-    struct client *c = call(h, receive_buffer);
-    unsigned followers = http_followers(h);
-    say(c, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    if (receive_buffer == 0) {
-        RECEIVE_UNTIL(c, strstr(c->text, "\r\n\r\n") != NULL);
-        assert_non_null(strstr(c->text, "Content-Type: text/event-stream\r\n"));
-    } else { /* it leaves all in the socket */
-        uint64_t until = clock_us() + UINT64_C(1000) * PATIENCE_MS;
-        while (http_followers(h) == followers && clock_us() < until) {
-            poll(NULL, 0, 1);
-        }
-    }
-    return c;
-}
+/* ---- what is published ---- */
 
 static void publish(struct http *h, const char *text)
 {
     http_publish(h, text, strlen(text));
 }
 
-static void everybody_who_follows_gets_the_newest_event(void **state)
+static void get(struct client *c, const char *path, const char *header)
 {
-    enum { CLIENTS = 100 };
+    char text[512];
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", path, header);
+    say(c, text);
+}
+
+/* The status of a request for what is published, on a connection of its own; what came is in the
+ * text of `c`, which is another one then. */
+static unsigned poll_view(const struct http *h, const char *header, struct client **c)
+{
+    unsigned status = 0;
+    if (*c != NULL) {
+        hang_up(c);
+    }
+    *c = call(h);
+    get(*c, "/view", header);
+    RECEIVE_UNTIL(*c, (*c)->is_closed);
+    assert_int_equal(sscanf((*c)->text, "HTTP/1.1 %u", &status), 1);
+    return status;
+}
+
+static void the_newest_is_polled_and_sent_once(void **state)
+{
     struct http *h = open_at("127.0.0.1", NULL);
-    struct client *c[CLIENTS];
+    struct client *c = NULL;
+    char tag[80] = "If-None-Match: ", again[88];
     (void)state;
-    publish(h, "nobody follows yet");
-    for (unsigned i = 0; i < CLIENTS; i++) {
-        c[i] = follow(h, 0);
-    }
-    assert_int_equal(http_followers(h), CLIENTS);
+    publish(h, "nobody watches yet");
+    assert_false(http_is_watched(h));
+    assert_int_equal(poll_view(h, "", &c), 204);
+    assert_true(http_is_watched(h));
     publish(h, "{\"n\":1}");
-    for (unsigned i = 0; i < CLIENTS; i++) {
-        RECEIVE_UNTIL(c[i], strstr(c[i]->text, "data: {\"n\":1}\n\n") != NULL);
-        assert_null(strstr(c[i]->text, "nobody"));
+    assert_int_equal(poll_view(h, "", &c), 200);
+    assert_string_equal(body_of(c), "{\"n\":1}");
+    assert_non_null(strstr(c->text, "Content-Type: application/json\r\n"));
+    assert_non_null(strstr(c->text, "Cache-Control: no-store\r\n"));
+    assert_int_equal(sscanf(strstr(c->text, "ETag: "), "ETag: %60[^\r]", tag + strlen(tag)), 1);
+    strcat(tag, "\r\n");
+    static const char *const around[][2] = {
+        {"", ""}, {"W/", ""}, {"\"a\", W/\"b\" ,", ""}, {"", ", \"a\""}};
+    static const char *const others[] = {"\"another\"", "\"\"", "\"*\"", "W/\"a\", \"b\""};
+    const int length = (int)strcspn(tag + 15, "\r");
+    char header[128];
+    snprintf(again, sizeof again, "ETag: %.*s\r\n", length, tag + 15);
+    for (size_t i = 0; i < sizeof around / sizeof around[0]; i++) {
+        snprintf(header, sizeof header, "If-None-Match: %s%.*s%s\r\n", around[i][0], length,
+                 tag + 15, around[i][1]);
+        assert_int_equal(poll_view(h, header, &c), 304);
+        assert_string_equal(body_of(c), "");
+        assert_non_null(strstr(c->text, again));
     }
-    struct client *late = follow(h, 0);
-    RECEIVE_UNTIL(late, strstr(late->text, "data: {\"n\":1}\n\n") != NULL);
+    assert_int_equal(poll_view(h, "If-None-Match: *\r\n", &c), 304);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        snprintf(header, sizeof header, "If-None-Match: %s\r\n", others[i]);
+        assert_int_equal(poll_view(h, header, &c), 200);
+    }
     publish(h, "{\"n\":2}");
-    for (unsigned i = 0; i < CLIENTS; i++) {
-        RECEIVE_UNTIL(c[i], strstr(c[i]->text, "data: {\"n\":2}\n\n") != NULL);
-        hang_up(&c[i]);
-    }
-    hang_up(&late);
-    /* They are missed with the events that do not reach them; what was the newest goes with the
-     * last of them. */
-    uint64_t until = clock_us() + UINT64_C(1000) * PATIENCE_MS;
-    while (http_followers(h) > 0 && clock_us() < until) {
-        publish(h, "is anybody there?");
-        poll(NULL, 0, 10);
-    }
-    assert_int_equal(http_followers(h), 0);
-    struct client *next = follow(h, 0);
-    publish(h, "again");
-    RECEIVE_UNTIL(next, strstr(next->text, "data: again\n\n") != NULL);
-    assert_null(strstr(next->text, "anybody"));
-    hang_up(&next);
+    publish(h, "{\"n\":3}");
+    assert_int_equal(poll_view(h, tag, &c), 200);
+    assert_string_equal(body_of(c), "{\"n\":3}");
+    WAIT_UNTIL(!http_is_watched(h));
+    publish(h, "for nobody");
+    assert_int_equal(poll_view(h, tag, &c), 204);
+    http_close(&h);
+    h = open_at("127.0.0.1", NULL); /* whose views are others, whatever their number */
+    assert_int_equal(poll_view(h, tag, &c), 204);
+    publish(h, "{\"n\":1}");
+    assert_int_equal(poll_view(h, tag, &c), 200);
+    snprintf(again, sizeof again, "%.*s", (int)strcspn(tag + 15, "\r"), tag + 15);
+    assert_null(strstr(c->text, again));
+    hang_up(&c);
     http_close(&h);
 }
 
-static unsigned count(const char *text, const char *word)
+/* Deaf ones: more than sockets take is on its way to each. */
+static void who_reads_nothing_keeps_nobody_waiting(void **state)
 {
-    unsigned n = 0;
-    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
-        n++;
-    }
-    return n;
-}
-
-static void a_slow_client_misses_events_and_keeps_nobody_waiting(void **state)
-{
-    enum { EVENTS = 300, SIZE = 40000 };
+    enum { DEAF = HTTP_CONNECTIONS_MAX + 10, SIZE = ROOM / 2, VIEWS = 20 };
     struct http *h = open_at("127.0.0.1", NULL);
-    struct client *slow = follow(h, 4096), *fast = follow(h, 0);
-    char *text = malloc(SIZE), end[32];
+    struct client *deaf[DEAF], *good = NULL;
+    char *text = malloc(SIZE), begin[32];
     (void)state;
     assert_non_null(text);
-    for (unsigned i = 1; i <= EVENTS; i++) { /* 12 MB, more than sockets take */
-        memset(text, ' ', SIZE);
-        int used = snprintf(text, SIZE, "begin-%u-", i);
-        text[used] = ' ';
-        used = snprintf(end, sizeof end, "-end-%u.", i);
-        memcpy(text + SIZE - used, end, (size_t)used);
+    memset(text, ' ', SIZE);
+    assert_int_equal(poll_view(h, "", &good), 204);
+    for (unsigned i = 0; i < DEAF; i++) {
+        deaf[i] = call_from(h, NULL, 4096);
+        get(deaf[i], "/view", "");
+    }
+    for (unsigned i = 1; i <= VIEWS; i++) {
+        int used = snprintf(begin, sizeof begin, "%u.", i);
+        memcpy(text, begin, (size_t)used);
         http_publish(h, text, SIZE);
-        fast->used = 0;
-        RECEIVE_UNTIL(fast, strstr(fast->text, end) != NULL);
+        assert_int_equal(poll_view(h, "", &good), 200);
+        assert_memory_equal(body_of(good), begin, used);
     }
-    snprintf(end, sizeof end, "-end-%u.", EVENTS);
-    unsigned events = 0;
-    uint64_t until = clock_us() + UINT64_C(1000) * PATIENCE_MS;
-    do { /* room for many: what was read is counted and thrown away */
-        slow->used = 0;
-        slow->text[0] = '\0';
-        receive(slow, 10);
-        events += count(slow->text, "-end-");
-    } while (strstr(slow->text, end) == NULL && clock_us() < until);
-    assert_true(clock_us() < until); /* the newest is what it gets last */
-    assert_true(events < EVENTS / 2);
+    for (unsigned i = 0; i < DEAF; i++) {
+        hang_up(&deaf[i]);
+    }
     free(text);
-    hang_up(&slow);
-    hang_up(&fast);
-    http_close(&h);
-}
-
-static void more_than_are_allowed_are_refused(void **state)
-{
-    struct http *h = open_at("127.0.0.1", NULL);
-    struct client *c[HTTP_STREAMS_MAX];
-    (void)state;
-    for (unsigned i = 0; i < HTTP_STREAMS_MAX; i++) {
-        c[i] = follow(h, 0);
-    }
-    assert_int_equal(ask(h, GET("/events") "\r\n", NULL), 503);
-    assert_int_equal(ask(h, GET("/metrics") "\r\n", NULL), 200);
-    for (unsigned i = 0; i < HTTP_STREAMS_MAX; i++) {
-        hang_up(&c[i]);
-    }
+    hang_up(&good);
     http_close(&h);
 }
 
@@ -488,29 +551,97 @@ static void *publish_on(void *self)
     struct publisher *p = self;
     for (unsigned i = 0; !atomic_load(&p->stop); i++) {
         char text[32];
-        snprintf(text, sizeof text, "event %u", i);
+        snprintf(text, sizeof text, "view %u", i);
         publish(p->server, text);
         poll(NULL, 0, 1);
     }
     return NULL;
 }
 
-static void clients_come_and_go_while_events_are_published(void **state)
+static void visitors_come_and_go_while_views_are_published(void **state)
 {
     struct publisher p = {.server = open_at("127.0.0.1", NULL)};
     pthread_t thread;
+    unsigned views = 0;
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, publish_on, &p), 0);
     for (unsigned i = 0; i < 200; i++) {
-        struct client *c = follow(p.server, 0);
+        struct client *c = NULL;
         if (i % 2 == 0) {
-            RECEIVE_UNTIL(c, strstr(c->text, "data: event") != NULL);
+            unsigned status = poll_view(p.server, "", &c);
+            assert_true(status == 200 || (status == 204 && views == 0));
+            views += status == 200;
+        } else {
+            c = call(p.server);
+            get(c, "/view", "");
         }
         hang_up(&c);
     }
+    assert_true(views > 50);
     atomic_store(&p.stop, true);
     pthread_join(thread, NULL);
     http_close(&p.server);
+}
+
+/* ---- who makes room ---- */
+
+static void the_oldest_of_the_address_with_most_makes_room(void **state)
+{
+    enum { GUESTS = 7 };
+    static const char *const from[GUESTS] = {"127.0.0.2", "127.0.0.3", "127.0.0.3", "127.0.0.4",
+                                             "127.0.0.4", "127.0.0.4", "127.0.0.5"};
+    static const unsigned in_turn[] = {3, 1, 4}; /* of two addresses with two the oldest visitor */
+    struct http *h = open_with("127.0.0.1", (struct http_options){.connections_max = GUESTS});
+    struct client *guest[GUESTS], *next[3];
+    (void)state;
+    for (unsigned i = 0; i < GUESTS; i++) {
+        guest[i] = call_from(h, from[i], 0);
+        say(guest[i], "GET /metr");
+    }
+    for (unsigned k = 0; k < 3; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "127.0.1.%u", k + 1);
+        next[k] = call_from(h, name, 0);
+        RECEIVE_UNTIL(guest[in_turn[k]], guest[in_turn[k]]->is_closed);
+    }
+    for (unsigned i = 0; i < GUESTS; i++) {
+        if (i != 1 && i != 3 && i != 4) {
+            guest[i]->used = 0;
+            say(guest[i], "ics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            RECEIVE_UNTIL(guest[i], guest[i]->is_closed);
+            assert_non_null(strstr(guest[i]->text, "hello figures\n"));
+        }
+        hang_up(&guest[i]);
+    }
+    for (unsigned k = 0; k < 3; k++) {
+        get(next[k], "/metrics", "");
+        RECEIVE_UNTIL(next[k], strstr(next[k]->text, "hello figures\n") != NULL);
+        hang_up(&next[k]);
+    }
+    http_close(&h);
+}
+
+/* More of them than there is room for, of its own address, and they come again. */
+static void slow_requests_keep_nobody_out(void **state)
+{
+    enum { MAX = 8, SLOW = 40 };
+    struct http *h = open_with("127.0.0.1", (struct http_options){.connections_max = MAX});
+    struct client *slow[SLOW];
+    (void)state;
+    for (unsigned i = 0; i < SLOW; i++) {
+        slow[i] = call(h);
+        say(slow[i], "GET / HTTP/1.1\r\nA: ");
+    }
+    for (unsigned i = 0; i < SLOW; i++) {
+        assert_int_equal(ask(h, GET("/metrics") "\r\n", NULL), 200);
+        hang_up(&slow[i]);
+        slow[i] = call(h);
+        say(slow[i], "GET / HTTP/1.1\r\nA: ");
+    }
+    for (unsigned i = 0; i < SLOW; i++) {
+        hang_up(&slow[i]);
+    }
+    http_close(&h);
 }
 
 static void closing_ends_all_connections(void **state)
@@ -518,24 +649,28 @@ static void closing_ends_all_connections(void **state)
     (void)state;
     for (unsigned i = 0; i < 20; i++) {
         struct http *h = open_at("127.0.0.1", NULL);
-        struct client *waiting = follow(h, 0), *slow = follow(h, 4096), *idle = call(h, 0),
-                      *half = call(h, 0);
-        char *text = calloc(1, 4 * BIG);
+        struct client *busy = NULL, *slow = call_from(h, NULL, 4096), *idle = call(h),
+                      *half = call(h);
+        char *text = malloc(4 * BIG);
         assert_non_null(text);
         memset(text, 'y', 4 * BIG);
-        say(half, "GET /metr");
+        assert_int_equal(poll_view(h, "", &busy), 204);
         http_publish(h, text, i % 2 == 0 ? 4 * BIG : 10);
-        RECEIVE_UNTIL(waiting, strstr(waiting->text, "data: yyy") != NULL);
+        say(half, "GET /metr");
+        get(slow, "/view", "");
+        hang_up(&busy);
+        busy = call(h);
+        get(busy, "/view", "");
+        RECEIVE_UNTIL(busy, strstr(busy->text, "yyy") != NULL);
         http_close(&h);
-        waiting->used = 0;
         do {
-            waiting->used = 0;
-            receive(waiting, PATIENCE_MS);
-        } while (!waiting->is_closed);
+            busy->used = 0;
+            receive(busy, PATIENCE_MS);
+        } while (!busy->is_closed);
         RECEIVE_UNTIL(idle, idle->is_closed);
         RECEIVE_UNTIL(half, half->is_closed);
         free(text);
-        hang_up(&waiting);
+        hang_up(&busy);
         hang_up(&slow);
         hang_up(&idle);
         hang_up(&half);
@@ -580,12 +715,14 @@ int main(void)
         cmocka_unit_test(an_oversized_or_malformed_request_is_refused),
         cmocka_unit_test(without_the_token_only_open_routes_answer),
         cmocka_unit_test(on_loopback_foreign_names_are_refused),
+        cmocka_unit_test(names_that_are_allowed_are_its_own),
         cmocka_unit_test(an_answer_of_any_size_comes_whole),
         cmocka_unit_test(addresses_are_ipv6_as_well_and_faults_are_said),
-        cmocka_unit_test(everybody_who_follows_gets_the_newest_event),
-        cmocka_unit_test(a_slow_client_misses_events_and_keeps_nobody_waiting),
-        cmocka_unit_test(more_than_are_allowed_are_refused),
-        cmocka_unit_test(clients_come_and_go_while_events_are_published),
+        cmocka_unit_test(the_newest_is_polled_and_sent_once),
+        cmocka_unit_test(who_reads_nothing_keeps_nobody_waiting),
+        cmocka_unit_test(visitors_come_and_go_while_views_are_published),
+        cmocka_unit_test(the_oldest_of_the_address_with_most_makes_room),
+        cmocka_unit_test(slow_requests_keep_nobody_out),
         cmocka_unit_test(closing_ends_all_connections),
         cmocka_unit_test(signals_reach_the_program_not_the_server),
     };

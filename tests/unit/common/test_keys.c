@@ -141,10 +141,15 @@ static void nothing_is_overwritten_and_nothing_left_behind(void **state)
     assert_int_equal(keys_make_ring(p->dir, p->why), ERR_EXIST);
     assert_int_not_equal(access(path(p, 0, "elsewhere"), F_OK), 0);
     assert_int_equal(unlink(path(p, 0, "server.secret")), 0);
+    assert_int_equal(keys_check_ring(p->dir, p->why), ERR_ABSENT);
     make_ring(p);
     get(p, "worker.secret", before, sizeof before);
     assert_int_equal(keys_make_user(p->dir, "worker", KEYS_WORKER, &is_allowed, p->why), ERR_EXIST);
     assert_int_equal(keys_make_ring(p->dir, p->why), ERR_EXIST);
+    assert_int_equal(keys_check_ring(p->dir, p->why), ERR_OK);
+    assert_int_equal(keys_check_user(p->dir, "worker", KEYS_WORKER, p->why), ERR_OK);
+    assert_int_equal(keys_check_user(p->dir, "worker", KEYS_FRONT, p->why), ERR_EXIST);
+    says(p, "already there");
     get(p, "worker.secret", after, sizeof after);
     assert_string_equal(before, after);
     /* The public file is there, the secret is not: no half of a pair stays. */
@@ -209,7 +214,7 @@ static void secrets_that_others_may_read_are_refused(void **state)
     /* Who may write public keys may let themselves in. */
     chmod(path(p, 0, "allowed/worker.public"), 0664);
     assert_int_equal(keys_load_allowed(p->dir, &user, &count, NULL, p->why), ERR_RANGE);
-    says(p, "allowed/worker.public: others than its owner may write it");
+    says(p, "allowed/worker.public is writable by others; run chmod go-w ");
     chmod(path(p, 0, "allowed/worker.public"), 0644);
     chmod(path(p, 0, "allowed"), 0777);
     assert_int_equal(keys_load_allowed(p->dir, &user, &count, NULL, p->why), ERR_RANGE);
@@ -369,6 +374,59 @@ static void keys_of_another_owner_are_refused(void **state)
     assert_int_equal(load_all(ring, p->why), ERR_OK);
     give(p, "above", NOBODY);
     assert_refused(p, keys_make_user(ring, "anna", KEYS_FRONT, &is_allowed, p->why), "above");
+}
+
+/* Anyone who may write a folder can put another ring in the place of the one in it. */
+static void keys_below_a_folder_that_others_may_write_are_refused(void **state)
+{
+    struct place *p = *state;
+    char ring[PATH_MAX], wanted[2 * PATH_MAX + 64];
+    bool is_allowed;
+    static const mode_t open_modes[] = {0777, 0775, 0757};
+    assert_int_equal(mkdir(path(p, 0, "above"), 0755), 0);
+    stpcpy(stpcpy(ring, p->path[0]), "/ring");
+    assert_int_equal(keys_make_ring(ring, p->why), ERR_OK);
+    snprintf(wanted, sizeof wanted, "%s is writable by others; run chmod go-w %s", p->path[0],
+             p->path[0]);
+    for (unsigned i = 0; i < sizeof open_modes / sizeof open_modes[0]; i++) {
+        assert_int_equal(chmod(path(p, 0, "above"), open_modes[i]), 0);
+        assert_int_equal(load_all(ring, p->why), ERR_RANGE);
+        assert_string_equal(p->why, wanted);
+        assert_int_equal(keys_make_user(ring, "anna", KEYS_FRONT, &is_allowed, p->why), ERR_RANGE);
+    }
+    assert_int_equal(chmod(path(p, 0, "above"), 01777), 0); /* as /tmp */
+    assert_int_equal(load_all(ring, p->why), ERR_OK);
+}
+
+static void no_ring_is_made_that_would_be_refused(void **state)
+{
+    struct place *p = *state;
+    bool is_allowed;
+    umask(002);
+    assert_int_equal(mkdir(path(p, 0, "work"), 0777), 0);
+    assert_int_equal(keys_make_ring(path(p, 0, "work/keys"), p->why), ERR_RANGE);
+    says(p, "/work is writable by others; run chmod go-w ");
+    assert_int_not_equal(access(path(p, 0, "work/keys"), F_OK), 0);
+    assert_int_equal(keys_make_user(p->path[0], "anna", KEYS_FRONT, &is_allowed, p->why),
+                     ERR_RANGE);
+    assert_int_not_equal(access(p->path[0], F_OK), 0);
+    assert_int_equal(chmod(path(p, 0, "work"), 0755), 0);
+    assert_int_equal(keys_make_ring(path(p, 0, "work/keys"), p->why), ERR_OK);
+    assert_int_equal(load_all(p->path[0], p->why), ERR_OK);
+}
+
+static void a_ring_that_programs_would_refuse_is_not_there(void **state)
+{
+    struct place *p = *state;
+    make_ring(p);
+    chmod(path(p, 0, "monitor.secret"), 0640);
+    assert_int_equal(keys_check_ring(p->dir, p->why), ERR_RANGE);
+    says(p, "monitor.secret: others than its owner may read it");
+    chmod(p->path[0], 0600);
+    put(p, "server.secret", "public " PUBLIC_B "\nsecret " SECRET_A "\n", 0600);
+    put(p, "server.public", "public " PUBLIC_B "\n", 0644);
+    assert_int_equal(keys_check_ring(p->dir, p->why), ERR_RANGE);
+    says(p, "server.secret: the public key is not that of the secret one");
 }
 
 /* Who is not root believes root and their own files. */
@@ -579,6 +637,9 @@ int main(void)
         TEST(what_is_not_a_small_file_is_refused),
         TEST(links_are_followed_to_what_they_name),
         TEST(keys_of_another_owner_are_refused),
+        TEST(keys_below_a_folder_that_others_may_write_are_refused),
+        TEST(no_ring_is_made_that_would_be_refused),
+        TEST(a_ring_that_programs_would_refuse_is_not_there),
         TEST(keys_of_root_and_of_oneself_are_taken),
         TEST(unreadable_directory_is_said),
         TEST(key_that_suits_is_found),

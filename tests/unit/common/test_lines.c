@@ -31,6 +31,9 @@ static void every_end_is_one(void **state)
     check_lines("a\r\rb", 4, gap, 3);
     check_lines("a\n\rb", 4, gap, 3);
     check_lines("a\r\n\r\nb", 6, gap, 3);
+    check_lines("a\r\nb\r\n\x1a", 7, ab, 2);
+    check_lines("a\nb\x1a\x1a", 5, ab, 2);
+    check_lines("a\n\nb\x1a", 5, gap, 3);
 }
 
 static void only_the_first_line_loses_its_bom(void **state)

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/metrics.h"
-#include "ttserver/shard_metrics.h"
+#include "ttserver/server_metrics.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

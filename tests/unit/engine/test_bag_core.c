@@ -43,14 +43,24 @@ static bool done(unsigned searcher, uint32_t item)
     return bag_core_done(&core, searcher, item, now, &nodes);
 }
 
+static bool has(unsigned searcher, uint32_t item)
+{
+    unsigned i = 0;
+    while (i < core.searcher[searcher].count && core.searcher[searcher].assigned[i].item != item) {
+        i++;
+    }
+    return i < core.searcher[searcher].count;
+}
+
+/* It is to get word of what it has, and the item is not among that. */
 static bool is_dropped(unsigned searcher, uint32_t item)
 {
-    struct bag_drop drop;
-    bool found = false;
-    while (bag_core_drop(&core, &drop)) {
-        found = found || (drop.searcher == searcher && drop.item == item);
+    unsigned one;
+    bool has_word = false;
+    while ((one = bag_core_next_surplus(&core)) != BAG_NONE) {
+        has_word = has_word || one == searcher;
     }
-    return found;
+    return has_word && !has(searcher, item);
 }
 
 static void each_searcher_gets_its_own(void **state)
@@ -97,12 +107,12 @@ static void an_idle_one_takes_what_waits_and_then_joins(void **state)
     assert_true(is_dropped(w, 1));
     assert_true(done(0, 1));
     assert_int_equal(bag_core_take(&core, 0, now), 0); /* together with the worker */
-    assert_int_equal(bag_core_sharers(&core, 0), 2);
+    assert_int_equal(core.item[0].sharers, 2);
     assert_int_equal(core.figures.joined, 1);
     assert_true(done(w, 0));
     assert_true(is_dropped(0, 0));
     assert_false(done(0, 0));
-    assert_true(bag_core_is_done(&core));
+    assert_true(core.done == core.items);
     assert_int_equal(bag_core_take(&core, 0, now), BAG_NONE);
 }
 
@@ -125,8 +135,8 @@ static void the_silent_are_given_up_and_their_late_results_count(void **state)
     assert_int_equal(bag_core_take(&core, w, now), BAG_NONE);
     assert_int_equal(bag_core_take(&core, 0, now), 0);
     (void)bag_core_receive(&core, 77, now); /* it was stopped, and goes on */
-    const uint32_t has[] = {1, 0, 2};
-    bag_core_has(&core, w, has, 3, 10, now);
+    const uint32_t said[] = {1, 0, 2};
+    bag_core_has(&core, w, said, 3, 10, now);
     assert_true(is_dropped(w, 0)); /* which another has by now */
     assert_int_equal(core.searcher[w].assigned[0].item, 1);
     assert_true(done(w, 0)); /* it was faster all the same */
@@ -140,13 +150,13 @@ static void what_a_worker_does_not_name_got_lost(void **state)
     const unsigned w = worker(77);
     while (bag_core_take(&core, w, now) != BAG_NONE) {
     }
-    const uint32_t has[] = {2};
-    bag_core_has(&core, w, has, 1, 10, now); /* the others may be on their way */
+    const uint32_t said[] = {2};
+    bag_core_has(&core, w, said, 1, 10, now); /* the others may be on their way */
     assert_int_equal(core.searcher[w].count, 3);
     assert_int_equal(core.searcher[w].assigned[0].item, 2);
     now += BAG_LOST_MS * MS;
     (void)bag_core_receive(&core, 77, now);
-    bag_core_has(&core, w, has, 1, 10, now);
+    bag_core_has(&core, w, said, 1, 10, now);
     assert_int_equal(core.searcher[w].count, 1);
     assert_int_equal(core.open, 11);
     assert_int_equal(bag_core_take(&core, 0, now), 0);
@@ -161,10 +171,10 @@ static void who_lies_gets_nothing_any_more(void **state)
     }
     bag_core_bar(&core, w, now);
     assert_int_equal(core.open, 12);
-    const uint32_t has[] = {0};
+    const uint32_t said[] = {0};
     now += 3 * BAG_SILENT_MS * MS;
     assert_int_equal(worker(77), w);
-    bag_core_has(&core, w, has, 1, 0, now);
+    bag_core_has(&core, w, said, 1, 0, now);
     assert_int_equal(bag_core_take(&core, w, now), BAG_NONE);
     assert_false(done(w, 0));
     assert_int_equal(core.open, 12);
@@ -175,8 +185,8 @@ static void nobody_answers_for_what_he_was_not_given(void **state)
     (void)state;
     begin(3, 1);
     const unsigned w = worker(77);
-    const uint32_t has[] = {7, BAG_NONE, 2};
-    bag_core_has(&core, w, has, 3, 0, now);
+    const uint32_t said[] = {7, BAG_NONE, 2};
+    bag_core_has(&core, w, said, 3, 0, now);
     assert_int_equal(core.searcher[w].count, 0);
     assert_int_equal(core.open, 3);
     assert_false(done(w, 2));
@@ -197,14 +207,14 @@ static void what_is_searched_after_a_silence_is_kept_though_it_waits_elsewhere(v
     bag_core_tick(&core, now);
     while (bag_core_take(&core, other, now) != BAG_NONE) {
     }
-    const uint32_t has[] = {core.searcher[other].assigned[1].item, searched};
+    const uint32_t said[] = {core.searcher[other].assigned[1].item, searched};
     assert_int_equal(core.searcher[other].assigned[0].item, searched);
-    bag_core_has(&core, other, has, 2, 0, now); /* it begins with its second */
+    bag_core_has(&core, other, said, 2, 0, now); /* it begins with its second */
     assert_int_equal(core.item[searched].firsts, 0);
     (void)bag_core_receive(&core, 77, now);
     bag_core_has(&core, w, &searched, 1, 10, now);
     assert_int_equal(core.searcher[w].assigned[0].item, searched);
-    assert_int_equal(bag_core_sharers(&core, searched), 2);
+    assert_int_equal(core.item[searched].sharers, 2);
     assert_true(done(w, searched));
     assert_true(is_dropped(other, searched));
 }
@@ -248,7 +258,6 @@ static void who_is_silent_longest_makes_room(void **state)
     assert_true(bag_core_take(&core, 1, now) != BAG_NONE);
 }
 
-/* Addresses of few remainders lie one behind the other where they are kept. */
 static void who_comes_after_many_others_is_found_again(void **state)
 {
     (void)state;
@@ -308,7 +317,7 @@ static void what_has_no_room_yet_is_given_later(void **state)
     assert_true(done(1, 1));
     assert_true(is_dropped(0, 1));
     assert_int_equal(bag_core_take(&core, 0, now), BAG_NONE);
-    assert_false(bag_core_is_done(&core));
+    assert_true(core.done < core.items);
     bag_core_set_until(&core, 4);
     assert_int_equal(bag_core_take(&core, 0, now), 2);
     assert_int_equal(bag_core_take(&core, 1, now), 3);
@@ -351,6 +360,18 @@ static void remove_first(struct model *m)
     }
 }
 
+static void keep_assigned(struct model *m)
+{
+    unsigned kept = 0;
+    m->busy_until = m->count > 0 && has(m->number, m->item[0]) ? m->busy_until : 0;
+    for (unsigned i = 0; i < m->count; i++) {
+        if (has(m->number, m->item[i])) {
+            m->item[kept++] = m->item[i];
+        }
+    }
+    m->count = kept;
+}
+
 static void step_worker(struct model *m, unsigned i)
 {
     uint32_t item;
@@ -382,15 +403,13 @@ static void step_worker(struct model *m, unsigned i)
     }
 }
 
-static void take_drops(void)
+static void drop_surplus(void)
 {
-    struct bag_drop drop;
-    while (bag_core_drop(&core, &drop)) {
+    unsigned searcher;
+    while ((searcher = bag_core_next_surplus(&core)) != BAG_NONE) {
         for (unsigned i = 0; i < WORKERS; i++) {
-            if (model[i].number == drop.searcher && model[i].count > 0 &&
-                model[i].item[0] == drop.item && !is_lost()) {
-                remove_first(&model[i]);
-                model[i].busy_until = 0;
+            if (model[i].number == searcher && !is_lost()) {
+                keep_assigned(&model[i]);
             }
         }
     }
@@ -426,7 +445,7 @@ static void run_model(uint64_t seed)
     for (unsigned i = 0; i < ITEMS; i++) {
         answers[i] = 0;
     }
-    for (unsigned step = 0; !bag_core_is_done(&core); step++) {
+    for (unsigned step = 0; core.done < core.items; step++) {
         assert_true(step < 100000);
         now += rng_below(&rng, 40) * MS;
         for (unsigned i = 0; i < WORKERS; i++) {
@@ -445,10 +464,10 @@ static void run_model(uint64_t seed)
             if (local_item[i] == BAG_NONE) {
                 local_item[i] = bag_core_take(&core, i, now);
                 local_until[i] = now + (1 + rng_below(&rng, 300)) * MS;
-                assert_true(local_item[i] != BAG_NONE || bag_core_is_done(&core));
+                assert_true(local_item[i] != BAG_NONE || core.done == core.items);
             }
         }
-        take_drops();
+        drop_surplus();
         bag_core_tick(&core, now);
         check_counts();
     }

@@ -1,6 +1,6 @@
 /* Letters about a bag of positions: what is said is read as it was said, and nothing else is read.
  */
-#include "worker/engine/bag_letter.h"
+#include "worker/engine/mailbox.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,9 +44,9 @@ static void each_kind_is_read_as_it_was_said(void **state)
     memset(work.text[1], 'X', 64);
     assert_true(is_read(&work));
     assert_memory_equal(&out, &work, sizeof work);
-    const struct bag_letter drop = {.kind = BAG_DROP, .count = 1, .item = {5}};
-    assert_true(is_read(&drop));
-    assert_memory_equal(&out, &drop, sizeof drop);
+    const struct bag_letter keep = {.kind = BAG_KEEP, .count = 1, .item = {5}};
+    assert_true(is_read(&keep));
+    assert_memory_equal(&out, &keep, sizeof keep);
     const struct bag_letter has = {.kind = BAG_HAS,
                                    .count = BAG_ASSIGNED_MAX,
                                    .item = {8, 7, 6, 5, 4, 3, 2, 1},
@@ -113,73 +113,18 @@ static void what_does_not_fit_is_not_written(void **state)
     assert_true(is_read(&work));
 }
 
-/* ---- the inbox ---- */
+/* ---- when a worker joins ---- */
 
-static struct bag_inbox *inbox;
+static struct mail_join join;
+static uint64_t now_us = 1000000000;
 
-static void post(uint64_t job, uint64_t from, const struct bag_letter *letter)
-{
-    const struct proto_mail mail = {
-        .job = job, .from = from, .body = {body, (uint32_t)bag_letter_write(letter, body)}};
-    const struct client_event event = {.kind = CLIENT_MAIL, .mail = &mail};
-    bag_inbox_event(inbox, &event);
-}
-
-static void an_inbox_keeps_letters_of_its_job_in_order(void **state)
-{
-    (void)state;
-    uint64_t from;
-    struct bag_letter letter = {.kind = BAG_HAS};
-    assert_int_equal(bag_inbox_open(&inbox), ERR_OK);
-    post(5, 1, &letter); /* of no job so far */
-    bag_inbox_begin(inbox, 5);
-    post(6, 1, &letter);
-    assert_false(bag_inbox_next(inbox, &out, &from));
-    for (unsigned i = 0; i < BAG_INBOX_ROOM + 10; i++) {
-        letter.nodes = i;
-        post(5, 100 + i, &letter);
-    }
-    for (unsigned i = 0; i < BAG_INBOX_ROOM; i++) { /* the rest is lost */
-        assert_true(bag_inbox_next(inbox, &out, &from));
-        assert_int_equal(from, 100 + i);
-        assert_int_equal(out.nodes, i);
-    }
-    assert_false(bag_inbox_next(inbox, &out, &from));
-    const struct proto_mail bad = {.job = 5, .from = 1, .body = {(const uint8_t *)"?", 1}};
-    const struct client_event event = {.kind = CLIENT_MAIL, .mail = &bad};
-    bag_inbox_event(inbox, &event);
-    post(5, 2, &letter);
-    assert_true(bag_inbox_next(inbox, &out, &from));
-    assert_int_equal(from, 2);
-    bag_inbox_close(&inbox);
-    bag_inbox_close(&inbox);
-}
-
-static void an_inbox_knows_who_takes_part(void **state)
-{
-    (void)state;
-    uint64_t peer[BAG_PEERS_MAX];
-    struct proto_correspondent who[] = {{7}, {8}};
-    struct proto_mail_list list = {.job = 5, .list = {2, who}};
-    const struct client_event event = {.kind = CLIENT_CORRESPONDENTS, .correspondents = &list};
-    assert_int_equal(bag_inbox_open(&inbox), ERR_OK);
-    bag_inbox_begin(inbox, 5);
-    bag_inbox_event(inbox, &event);
-    list.job = 6;
-    bag_inbox_event(inbox, &event);
-    assert_int_equal(bag_inbox_peers(inbox, peer), 2);
-    assert_int_equal(peer[1], 8);
-    assert_int_equal(bag_inbox_peers(inbox, peer), 0);
-    bag_inbox_close(&inbox);
-}
-
-/* Joins that are due from `now` on, if it is asked each millisecond. */
-static unsigned joins_within(uint64_t *now_us, unsigned ms)
+/* Joins that are due from now on, if it is asked each millisecond. */
+static unsigned joins_within(unsigned ms)
 {
     unsigned joins = 0;
     for (unsigned i = 0; i < ms; i++) {
-        joins += bag_inbox_join_is_due(inbox, *now_us);
-        *now_us += 1000;
+        joins += mail_join_is_due(&join, now_us);
+        now_us += 1000;
     }
     return joins;
 }
@@ -187,34 +132,17 @@ static unsigned joins_within(uint64_t *now_us, unsigned ms)
 static void a_worker_joins_when_there_is_a_reason(void **state)
 {
     (void)state;
-    const struct client_event up = {.kind = CLIENT_SHARD_UP}, down = {.kind = CLIENT_SHARD_DOWN};
-    const struct client_event other = {.kind = CLIENT_WORKER_INDEX};
-    uint64_t now_us = 1000000000;
-    assert_int_equal(bag_inbox_open(&inbox), ERR_OK);
-    bag_inbox_begin(inbox, 5);
-    assert_int_equal(joins_within(&now_us, 1), 1);
-    assert_int_equal(joins_within(&now_us, 10), 1);
-    assert_int_equal(joins_within(&now_us, 990), 5); /* after 30, 70, 150, 310 and 630 ms */
-    assert_in_range(joins_within(&now_us, 100000), 10, 14); /* nobody answers for long */
-    bag_inbox_answered(inbox, now_us);
-    assert_int_equal(joins_within(&now_us, BAG_JOIN_LONGEST_MS), 0);
-    assert_int_equal(joins_within(&now_us, 10 * BAG_JOIN_LONGEST_MS), 10);
-    bag_inbox_event(inbox, &other);
-    bag_inbox_answered(inbox, now_us);
-    assert_int_equal(joins_within(&now_us, 1000), 0);
-    bag_inbox_event(inbox, &down);
-    assert_int_equal(joins_within(&now_us, 1), 1);
-    bag_inbox_answered(inbox, now_us);
-    bag_inbox_event(inbox, &up);
-    assert_int_equal(joins_within(&now_us, 1), 1);
-    assert_int_equal(joins_within(&now_us, 10), 1); /* the job may not be open there yet */
-    bag_inbox_answered(inbox, now_us);
-    bag_inbox_await(inbox, now_us);
-    assert_int_equal(joins_within(&now_us, BAG_JOIN_AWAIT_MS), 0);
-    assert_int_equal(joins_within(&now_us, 1), 1);
-    bag_inbox_begin(inbox, 6);
-    assert_int_equal(joins_within(&now_us, 1), 1);
-    bag_inbox_close(&inbox);
+    mail_join_begin(&join);
+    assert_int_equal(joins_within(1), 1);
+    assert_int_equal(joins_within(10), 1); /* the job may not be open yet */
+    assert_int_equal(joins_within(990), 5); /* after 30, 70, 150, 310 and 630 ms */
+    assert_in_range(joins_within(100000), 10, 14); /* nobody answers for long */
+    mail_join_after(&join, MAIL_JOIN_LONGEST_MS, now_us);
+    assert_int_equal(joins_within(MAIL_JOIN_LONGEST_MS), 0);
+    assert_int_equal(joins_within(10 * MAIL_JOIN_LONGEST_MS), 10);
+    mail_join_after(&join, MAIL_JOIN_AWAIT_MS, now_us);
+    assert_int_equal(joins_within(MAIL_JOIN_AWAIT_MS), 0);
+    assert_int_equal(joins_within(1), 1);
 }
 
 int main(void)
@@ -224,8 +152,6 @@ int main(void)
         cmocka_unit_test(what_no_search_has_is_not_read),
         cmocka_unit_test(parts_and_more_are_not_read),
         cmocka_unit_test(what_does_not_fit_is_not_written),
-        cmocka_unit_test(an_inbox_keeps_letters_of_its_job_in_order),
-        cmocka_unit_test(an_inbox_knows_who_takes_part),
         cmocka_unit_test(a_worker_joins_when_there_is_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

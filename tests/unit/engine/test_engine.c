@@ -6,6 +6,9 @@
 #include "worker/engine/searcher.h"
 #include "worker/search/children.h"
 
+#include <dlfcn.h>
+#include <errno.h>
+
 static const char *const position = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
 
 static struct engine *open_engine(unsigned threads)
@@ -57,7 +60,7 @@ static void threads_agree_on_a_strict_score(void **state)
         assert_int_equal(result.search.depth, 6);
         assert_true(result.search.pv.move[0] == result.search.move && result.search.move != 0);
         assert_false(result.stopped);
-        assert_true(result.status.own_nodes > 0);
+        assert_true(result.status.own.nodes > 0);
         job_free(&job);
         engine_close(&engine);
     }
@@ -165,7 +168,7 @@ static void a_second_run_over_the_same_table_agrees(void **state)
     struct engine_result first = run(engine, &job, NULL);
     struct engine_result again = run(engine, &job, NULL);
     assert_int_equal(first.search.score, again.search.score);
-    assert_true(again.status.own_nodes < first.status.own_nodes);
+    assert_true(again.status.own.nodes < first.status.own.nodes);
     engine_clear(engine);
     struct engine_result fresh = run(engine, &job, NULL);
     assert_int_equal(first.search.score, fresh.search.score);
@@ -182,7 +185,7 @@ static void the_node_limit_is_kept_to_a_poll_per_thread(void **state)
         job.nodes = 20000;
         struct engine_result result = run(engine, &job, NULL);
         assert_in_range(result.search.depth, 1, SEARCH_DEPTH_MAX - 1);
-        assert_in_range(result.status.own_nodes, job.nodes,
+        assert_in_range(result.status.own.nodes, job.nodes,
                         job.nodes + (threads + 1) * SEARCH_POLL_NODES * 2);
         job_free(&job);
         engine_close(&engine);
@@ -238,6 +241,42 @@ static void iterations_are_reported_once_and_in_order(void **state)
     assert_true(w.ordered);
     assert_int_equal(w.last_depth, 5);
     assert_in_range(w.calls, 1, 5);
+    job_free(&job);
+    engine_close(&engine);
+}
+
+/* How many threads the system still starts. */
+static atomic_uint allowed = UINT_MAX;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                   void *context)
+{
+    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    if (atomic_load(&allowed) == 0) {
+        return EAGAIN;
+    }
+    atomic_fetch_sub(&allowed, 1);
+    return real(thread, attributes, start, context);
+}
+
+static void an_engine_does_with_the_threads_that_it_gets(void **state)
+{
+    (void)state;
+    struct engine *engine = open_engine(4);
+    struct job job = make_job(position, "abdada", 5);
+    const int score = run(engine, &job, NULL).search.score;
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        struct witness w = {.engine = engine, .ordered = true};
+        struct engine_observer observer = {.self = &w, .iteration = see_iteration};
+        engine_clear(engine);
+        atomic_store(&allowed, threads);
+        const struct engine_result result = run(engine, &job, &observer);
+        assert_int_equal(atomic_exchange(&allowed, UINT_MAX), 0);
+        assert_int_equal(result.search.score, score);
+        assert_true(w.ordered && w.last_depth == 5);
+        assert_false(result.stopped);
+    }
     job_free(&job);
     engine_close(&engine);
 }
@@ -320,6 +359,16 @@ static struct proto_job on_the_wire(const struct job *job)
     return out;
 }
 
+static enum err from_wire(const struct proto_job *wire, struct job *out, char *why, size_t size)
+{
+    struct job_offer offer;
+    if (!job_offer_set(&offer, wire)) {
+        snprintf(why, size, "a text that nobody knows here");
+        return ERR_RANGE;
+    }
+    return job_from_offer(&offer, out, why, size);
+}
+
 static void a_job_survives_the_wire(void **state)
 {
     (void)state;
@@ -329,14 +378,14 @@ static void a_job_survives_the_wire(void **state)
     job.full = true;
     job.strict = true; /* the two exclude each other */
     struct proto_job both = on_the_wire(&job);
-    assert_int_equal(job_from_wire(&both, &back, why, sizeof why), ERR_RANGE);
+    assert_int_equal(from_wire(&both, &back, why, sizeof why), ERR_RANGE);
     job.strict = false;
     job_set_namespace(&job, 0);
     job.remote_depth = 6;
     job.time_ms = 5000;
     job.nodes = UINT64_MAX;
     struct proto_job wire = on_the_wire(&job);
-    assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
+    assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_OK);
     assert_true(back.id == job.id && back.game == job.game && back.algorithm == job.algorithm);
     assert_true(back.strict == job.strict && back.full == job.full && back.depth == job.depth);
     assert_true(back.remote_depth == job.remote_depth && back.time_ms == job.time_ms);
@@ -348,7 +397,7 @@ static void a_job_survives_the_wire(void **state)
     job_set_repeatable_namespace(&job, 0);
     wire.namespace_id = job.namespace_id;
     wire.depth = PROTO_NO_LIMIT;
-    assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
+    assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_OK);
     assert_int_equal(back.depth, SEARCH_DEPTH_MAX);
     job_free(&job);
     job_free(&back);
@@ -358,9 +407,9 @@ static void a_job_that_makes_no_sense_is_refused(void **state)
 {
     (void)state;
     struct job job = make_job(position, "abdada", 5);
-    for (unsigned i = 0; i < 7; i++) {
-        static const enum err errors[] = {ERR_ABSENT, ERR_ABSENT, ERR_RANGE,  ERR_RANGE,
-                                          ERR_SYNTAX, ERR_RANGE,  ERR_ILLEGAL};
+    for (unsigned i = 0; i < 10; i++) {
+        static const enum err errors[] = {ERR_ABSENT, ERR_ABSENT,  ERR_RANGE, ERR_RANGE, ERR_SYNTAX,
+                                          ERR_RANGE,  ERR_ILLEGAL, ERR_RANGE, ERR_RANGE, ERR_RANGE};
         char why[128] = "", long_text[GAME_TEXT_MAX + 1];
         struct job back = {.depth = 123};
         struct proto_job wire = on_the_wire(&job);
@@ -373,11 +422,42 @@ static void a_job_that_makes_no_sense_is_refused(void **state)
         wire.position = i == 4   ? proto_text_of("not a position")
                         : i == 5 ? proto_text_of(long_text)
                                  : wire.position;
-        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), errors[i]);
+        struct proto_text *ends_early[] = {&wire.game, &wire.algorithm, &wire.position};
+        char with_zero[GAME_TEXT_MAX];
+        if (i >= 7) { /* a good one is before its zero byte */
+            struct proto_text *text = ends_early[i - 7];
+            memcpy(with_zero, text->at, text->length);
+            memcpy(with_zero + text->length, "\0x", 2);
+            *text = (struct proto_text){with_zero, text->length + 2};
+        }
+        assert_int_equal(from_wire(&wire, &back, why, sizeof why), errors[i]);
         assert_true(why[0] != '\0' && strchr(why, '\n') == NULL);
         assert_int_equal(back.depth, 123); /* untouched */
     }
     job_free(&job);
+}
+
+static void a_position_that_needs_a_correction_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"r3k2r/8/8/8/8/8/4K3/R6R w KQkq - 0 1",
+                                        "4k3/8/8/8/8/8/8/4K3 w - e3 0 1"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct job job = {.algorithm = algorithm_by_name("abdada"), .depth = 5}, back = {0};
+        char why[128];
+        assert_int_equal(job_set_position(&job, games_by_name("chess"), texts[i], why, sizeof why),
+                         ERR_OK);
+        job_set_namespace(&job, 0);
+        struct proto_job wire = on_the_wire(&job);
+        wire.position = proto_text_of(texts[i]);
+        assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+        assert_non_null(strstr(why, i == 0 ? "castling right 'K'" : "en-passant square e3"));
+        assert_null(back.position);
+        wire.position = proto_text_of(job.text); /* as a front-end posts it */
+        assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_OK);
+        job_free(&back);
+        job_free(&job);
+    }
 }
 
 /* Strict results must not meet those of a selective search, whatever a poster says: neither in the
@@ -402,12 +482,12 @@ static void a_job_in_a_namespace_of_another_search_is_refused(void **state)
         }
         for (unsigned k = 0; k < 2; k++) {
             struct proto_job wire = on_the_wire(&job[k]);
-            assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
+            assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_OK);
             job_free(&back);
             wire.namespace_id = own[1 - k];
-            assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+            assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
             wire.namespace_id = own[k] ^ 1;
-            assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+            assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
         }
     }
     job_free(&job[0]);
@@ -430,17 +510,17 @@ static void a_job_of_any_evaluation_is_searched_in_our_namespace(void **state)
         struct proto_job wire = on_the_wire(own);
         wire.evaluation = PROTO_ANY_EVALUATION;
         wire.namespace_id = (uint64_t)fresh << 32;
-        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
+        assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_OK);
         assert_true(back.namespace_id == own->namespace_id);
         job_free(&back);
         wire.algorithm = proto_text_of("ybwc"); /* without an owner of the root, and other builds */
-        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+        assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
         wire.algorithm = proto_text_of("abdada");
         wire.namespace_id |= 1; /* it knows better, and is wrong */
-        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+        assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
         wire.namespace_id = (uint64_t)fresh << 32;
         wire.evaluation = 12345;
-        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+        assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
     }
     job_free(&job[0]);
     job_free(&job[1]);
@@ -481,12 +561,14 @@ int main(void)
         cmocka_unit_test(the_node_limit_is_kept_to_a_poll_per_thread),
         cmocka_unit_test(the_time_limit_ends_a_search),
         cmocka_unit_test(iterations_are_reported_once_and_in_order),
+        cmocka_unit_test(an_engine_does_with_the_threads_that_it_gets),
         cmocka_unit_test(stop_ends_all_threads_and_leaves_nothing_behind),
         cmocka_unit_test(a_stop_that_comes_before_the_run_is_not_lost),
         cmocka_unit_test(a_finished_game_is_answered_at_once),
         cmocka_unit_test(unlike_searches_have_unlike_namespaces),
         cmocka_unit_test(a_job_survives_the_wire),
         cmocka_unit_test(a_job_that_makes_no_sense_is_refused),
+        cmocka_unit_test(a_position_that_needs_a_correction_is_refused),
         cmocka_unit_test(a_job_in_a_namespace_of_another_search_is_refused),
         cmocka_unit_test(a_job_of_any_evaluation_is_searched_in_our_namespace),
         cmocka_unit_test(a_line_is_cut_after_the_last_move_that_fits),

@@ -32,23 +32,28 @@ static int finish(void **state)
     return 0;
 }
 
+static void say(unsigned shard, const struct proto_job_report *report)
+{
+    const struct client_event e = {CLIENT_JOB_REPORT, shard, .job_report = report};
+    front_core_event(&core, &e, now);
+}
+
 static void report_as(const char *name, uint64_t job, uint64_t instance, uint64_t nodes,
                       enum proto_job_state is)
 {
-    struct job_event e = {.kind = JOB_REPORTED,
-                          .report = {.job = job,
-                                     .instance = instance,
-                                     .nodes = nodes,
-                                     .busy = nodes / 10,
-                                     .abandoned = nodes / 5,
-                                     .waited_us = nodes * 3,
-                                     .asks = nodes / 2,
-                                     .talked_us = nodes * 5,
-                                     .bytes_sent = nodes * 7,
-                                     .bytes_received = nodes * 11,
-                                     .state = (uint8_t)is}};
-    snprintf(e.name, sizeof e.name, "%s", name);
-    front_core_event(&core, &e, now);
+    const struct proto_job_report r = {.job = job,
+                                       .instance = instance,
+                                       .nodes = nodes,
+                                       .busy = nodes / 10,
+                                       .abandoned = nodes / 5,
+                                       .waited_us = nodes * 3,
+                                       .asks = nodes / 2,
+                                       .talked_us = nodes * 5,
+                                       .bytes_sent = nodes * 7,
+                                       .bytes_received = nodes * 11,
+                                       .state = (uint8_t)is,
+                                       .name = proto_text_of(name)};
+    say(0, &r);
 }
 
 static void report(uint64_t job, uint64_t instance, uint64_t nodes, enum proto_job_state is)
@@ -72,13 +77,13 @@ static void reports_are_summed_over_workers(void **state)
     report(JOB, 1, 130, PROTO_JOB_SEARCHING);
     report(JOB, 2, 60, PROTO_JOB_ENDED);
     assert_int_equal(sum().workers, 2);
-    assert_int_equal(sum().nodes, 190);
-    assert_int_equal(sum().busy, 19);
-    assert_int_equal(sum().abandoned, 38);
-    assert_int_equal(sum().waited_us, 3 * 190);
-    assert_int_equal(sum().talked_us, 5 * 190);
-    assert_int_equal(sum().bytes_sent, 7 * 190);
-    assert_int_equal(sum().bytes_received, 11 * 190);
+    assert_int_equal(sum().counters.nodes, 190);
+    assert_int_equal(sum().counters.busy, 19);
+    assert_int_equal(sum().counters.abandoned, 38);
+    assert_int_equal(sum().counters.waited_us, 3 * 190);
+    assert_int_equal(sum().counters.talked_us, 5 * 190);
+    assert_int_equal(sum().counters.bytes_sent, 7 * 190);
+    assert_int_equal(sum().counters.bytes_received, 11 * 190);
 }
 
 /* Between reports, the first of which comes when a worker begins; not while it is idle, or gone. */
@@ -113,11 +118,11 @@ static void counters_only_grow(void **state)
     (void)state;
     report(JOB, 1, 100, PROTO_JOB_SEARCHING);
     report(JOB, 1, 90, PROTO_JOB_SEARCHING); /* an older report, through a slower shard */
-    assert_int_equal(sum().nodes, 100);
+    assert_int_equal(sum().counters.nodes, 100);
     report(JOB, 1, 120, PROTO_JOB_ENDED);
     report(JOB, 1, 100, PROTO_JOB_SEARCHING);
     report(JOB, 1, 120, PROTO_JOB_SEARCHING);
-    assert_int_equal(sum().nodes, 120);
+    assert_int_equal(sum().counters.nodes, 120);
     front_core_stop(&core, 200, now);
     assert_false(front_core_waits(&core, 1, now)); /* its last report is not undone */
 }
@@ -129,11 +134,11 @@ static void reports_on_other_jobs_are_passed_over(void **state)
     assert_int_equal(sum().workers, 0);
     front_core_begin(&core, JOB + 1);
     report(JOB, 1, 100, PROTO_JOB_SEARCHING);
-    assert_int_equal(sum().nodes, 0);
+    assert_int_equal(sum().counters.nodes, 0);
     front_core_begin(&core, 0);
     report(0, 1, 100, PROTO_JOB_SEARCHING);
-    assert_int_equal(sum().nodes, 0);
-    struct job_event other = {.kind = JOB_SOURCE_DOWN};
+    assert_int_equal(sum().counters.nodes, 0);
+    const struct client_event other = {.kind = CLIENT_SHARD_DOWN};
     front_core_event(&core, &other, now);
 }
 
@@ -147,7 +152,7 @@ static void workers_counts_who_lives(void **state)
             report(JOB, 2, 10 * second, PROTO_JOB_SEARCHING);
         }
         assert_int_equal(sum().workers, second < 5 + FRONT_ALIVE_MS / 1000 ? 2 : 1);
-        assert_int_equal(sum().nodes, 100 * second + 10 * (second < 5 ? second : 5));
+        assert_int_equal(sum().counters.nodes, 100 * second + 10 * (second < 5 ? second : 5));
         now += 1000 * MS;
     }
     now += FRONT_ALIVE_MS * MS;
@@ -215,7 +220,7 @@ static void beyond_its_room_the_one_silent_longest_makes_room(void **state)
     report(JOB, 100000, 5, PROTO_JOB_SEARCHING);
     assert_true(is_kept(100000) && !is_kept(77));
     assert_int_equal(sum().workers, FRONT_WORKERS_MAX);
-    assert_int_equal(sum().nodes, FRONT_WORKERS_MAX + 4);
+    assert_int_equal(sum().counters.nodes, FRONT_WORKERS_MAX + 4);
     now += MS;
     report(JOB, 100000, 4, PROTO_JOB_SEARCHING); /* older, but it lives */
     report(JOB, 100001, 1, PROTO_JOB_ENDED);
@@ -239,13 +244,13 @@ static void workers_that_refuse_or_invent_do_not_count(void **state)
     assert_true(front_core_waits(&core, 1, now));
     report(JOB, 1, 100, PROTO_JOB_ENDED);
     assert_false(front_core_waits(&core, 1, now)); /* who refused sends no last report */
-    assert_int_equal(sum().nodes, 100);
+    assert_int_equal(sum().counters.nodes, 100);
 }
 
 static void refuse(uint64_t job, unsigned source, const char *why)
 {
-    struct job_event e = {.kind = JOB_REFUSED, .source = source, .job = job};
-    snprintf(e.why, sizeof e.why, "%s", why);
+    const struct proto_text text = proto_text_of(why);
+    const struct client_event e = {CLIENT_JOB_REFUSED, source, .refused = {job, &text}};
     front_core_event(&core, &e, now);
 }
 
@@ -254,11 +259,11 @@ static void refusals_are_kept_by_source_until_the_next_job(void **state)
     (void)state;
     refuse(JOB, 3, "full");
     refuse(JOB, 3, "full");
-    refuse(JOB, JOB_SOURCES_MAX - 1, "your share is used up");
+    refuse(JOB, CLIENT_SHARDS_MAX - 1, "your share is used up");
     refuse(JOB + 1, 5, "another job");
-    assert_true(core.refused == (UINT64_C(1) << 3 | UINT64_C(1) << (JOB_SOURCES_MAX - 1)));
+    assert_true(core.refused == (UINT64_C(1) << 3 | UINT64_C(1) << (CLIENT_SHARDS_MAX - 1)));
     assert_string_equal(core.why[3], "full");
-    assert_string_equal(core.why[JOB_SOURCES_MAX - 1], "your share is used up");
+    assert_string_equal(core.why[CLIENT_SHARDS_MAX - 1], "your share is used up");
     front_core_begin(&core, JOB + 1);
     assert_true(core.refused == 0);
     front_core_begin(&core, 0);
@@ -266,18 +271,44 @@ static void refusals_are_kept_by_source_until_the_next_job(void **state)
     assert_true(core.refused == 0);
 }
 
+/* What a shard says ends up on people's screens. */
+static void a_refusal_is_cut_and_printable(void **state)
+{
+    (void)state;
+    char text[2 * FRONT_WHY_MAX] = "";
+    refuse(JOB, 7, "no\n\033[2Jroom\303\244");
+    assert_string_equal(core.why[7], "no??[2Jroom??");
+    memset(text, 'x', sizeof text - 1);
+    refuse(JOB, 7, text);
+    assert_int_equal(strlen(core.why[7]), FRONT_WHY_MAX - 1);
+}
+
+static void a_report_is_kept_without_what_is_borrowed(void **state)
+{
+    (void)state;
+    char line[] = "e2e4", name[] = "a b\x1b";
+    const struct proto_job_report r = {.job = JOB,
+                                       .instance = 2,
+                                       .nodes = 200,
+                                       .line = proto_text_of(line),
+                                       .name = proto_text_of(name)};
+    say(3, &r);
+    assert_int_equal(core.report[0].last.nodes, 200);
+    assert_int_equal(core.report[0].last.line.length, 0);
+    assert_int_equal(core.report[0].last.name.length, 0);
+    assert_string_equal(core.report[0].name, "a_b?"); /* a word for a screen */
+}
+
 static void who_passes_on_reports_refuses_no_longer(void **state)
 {
     (void)state;
     refuse(JOB, 3, "full");
     refuse(JOB, 4, "full");
-    struct job_event e = {.kind = JOB_REPORTED,
-                          .sources = UINT64_C(1) << 3 | UINT64_C(1) << 5,
-                          .report = {.job = JOB + 1, .instance = 1, .nodes = 9}};
-    front_core_event(&core, &e, now);
+    struct proto_job_report r = {.job = JOB + 1, .instance = 1, .nodes = 9};
+    say(3, &r);
     assert_true(core.refused == (UINT64_C(1) << 3 | UINT64_C(1) << 4));
-    e.report.job = JOB;
-    front_core_event(&core, &e, now);
+    r.job = JOB;
+    say(3, &r);
     assert_true(core.refused == UINT64_C(1) << 4);
 }
 
@@ -314,17 +345,17 @@ static void threads_of_a_process_are_one_host(void **state)
     report_as("b:7.0", JOB, 2, 20, PROTO_JOB_ENDED);
     report_as("b:7.10", JOB, 3, 30, PROTO_JOB_SEARCHING);
     report_as("b:71", JOB, 4, 200, PROTO_JOB_SEARCHING);
-    hosts_are("b:71/1 b:7/3 /1 10.0.0.7/1 10.0.0.8/1"); /* by nodes */
-    assert_int_equal(host[1].nodes, 60);
-    assert_int_equal(host[1].asks, 30);
-    assert_int_equal(host[1].waited_us, 180);
-    assert_int_equal(host[1].talked_us, 300);
-    assert_int_equal(host[1].bytes_sent, 420);
-    assert_int_equal(host[1].bytes_received, 660);
+    hosts_are("b:71/1 b:7/3 10.0.0.7/1 10.0.0.8/1 ?/1"); /* by nodes */
+    assert_int_equal(host[1].sum.nodes, 60);
+    assert_int_equal(host[1].sum.asks, 30);
+    assert_int_equal(host[1].sum.waited_us, 180);
+    assert_int_equal(host[1].sum.talked_us, 300);
+    assert_int_equal(host[1].sum.bytes_sent, 420);
+    assert_int_equal(host[1].sum.bytes_received, 660);
     assert_int_equal(host[1].searched_us, 300 * MS);
     assert_true(front_host_talking(&host[1]) == 300. / (300 * MS));
     assert_true(front_host_talking(&host[2]) < 0); /* who reported once */
-    host[1].talked_us = 301 * MS;
+    host[1].sum.talked_us = 301 * MS;
     assert_true(front_host_talking(&host[1]) == 1);
 }
 
@@ -342,7 +373,7 @@ static void who_says_nothing_any_more_is_gone(void **state)
     now += MS;
     hosts_are("a/2 b/1/gone c/1"); /* idle ones report every second */
     assert_int_equal(host[0].silent_us, MS);
-    assert_int_equal(host[1].nodes, 15);
+    assert_int_equal(host[1].sum.nodes, 15);
     assert_int_equal(host[1].silent_us, FRONT_SILENT_MS * MS);
     now += FRONT_ALIVE_MS * MS;
     hosts_are("a/2/gone b/1/gone c/1/gone");
@@ -380,6 +411,8 @@ int main(void)
         TEST(who_passes_on_reports_refuses_no_longer),
         TEST(workers_that_refuse_or_invent_do_not_count),
         TEST(refusals_are_kept_by_source_until_the_next_job),
+        TEST(a_refusal_is_cut_and_printable),
+        TEST(a_report_is_kept_without_what_is_borrowed),
         TEST(threads_of_a_process_are_one_host),
         TEST(who_says_nothing_any_more_is_gone),
         TEST(who_sends_no_last_report_in_time_is_gone),

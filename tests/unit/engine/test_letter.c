@@ -145,8 +145,8 @@ static void all_kinds_are_read_as_they_were_said(void **state)
 {
     (void)state;
     const struct peer_child child = {UINT64_C(0xfedcba9876543210), GAME_MOVES_MAX - 1};
-    const struct game_move eldest = {.move = 0xa1b2, .flags = 0xc3d4, .order = -0x1234};
-    const struct game_move move = {.move = 0xb2a1, .flags = 0xd4c3, .order = 0x4321};
+    const struct game_move eldest = {.move = 0xa1b2, .flags = 0xc3d4, .order = 1 << 28};
+    const struct game_move move = {.move = 0xb2a1, .flags = 0xd4c3, .order = -(1 << 26)};
     const struct peer_message said[] = {
         {.kind = STEAL_REQUEST, .request = {UINT32_C(0xf1e2d3c4)}},
         {.kind = STEAL_NO_WORK, .request = {UINT32_C(0xe2f1c4d3)}},
@@ -154,9 +154,9 @@ static void all_kinds_are_read_as_they_were_said(void **state)
          .work = {child, UINT32_C(0xd3c4b5a6), eldest, move, -1003, -1002, 1001, -1000, 61, 62,
                   true}},
         {.kind = STEAL_RESULT,
-         .result = {child, true, false, true, 0x1122, -1004, UINT64_C(0xa1a2a3a4a5a6a7a8),
+         .result = {child, true, false, true, NO_REPEAT, -1004, UINT64_C(0xa1a2a3a4a5a6a7a8),
                     UINT64_C(0xb1b2b3b4b5b6b7b8)}},
-        {.kind = STEAL_RESULT, .result = {child, false, true, false, -0x1122, 1004, 1, 2}},
+        {.kind = STEAL_RESULT, .result = {child, false, true, false, -1, 1004, 1, 2}},
         {.kind = STEAL_NARROW, .narrow = {child, -1006, 1005}},
         {.kind = STEAL_ABORT, .child = child},
         {.kind = STEAL_SIGN, .sign = {child, true}},

@@ -25,17 +25,21 @@ static int start(void **state)
 
 /* ---- events ---- */
 
+static void receive(struct client_event event, uint64_t boot)
+{
+    worker_core_event(&core, &event, boot, now);
+}
+
 static void offer_with(uint64_t user, uint64_t job, unsigned source, uint64_t nodes)
 {
-    struct job_event e = {.kind = JOB_OFFERED, .source = source};
-    struct proto_job message = {.job = job,
-                                .user = user,
-                                .nodes = nodes,
-                                .game = proto_text_of("chess"),
-                                .algorithm = proto_text_of("abdada"),
-                                .position = proto_text_of("startpos")};
-    assert_true(job_offer_set(&e.offer, &message));
-    worker_core_event(&core, &e, now);
+    const struct proto_job message = {.job = job,
+                                      .user = user,
+                                      .nodes = nodes,
+                                      .game = proto_text_of("chess"),
+                                      .algorithm = proto_text_of("abdada"),
+                                      .position = proto_text_of("startpos")};
+    core.up |= UINT64_C(1) << source;
+    receive((struct client_event){CLIENT_JOB, source, .job = &message}, 0);
 }
 
 static void offer_of(uint64_t user, uint64_t job, unsigned source)
@@ -48,17 +52,27 @@ static void offer(uint64_t job, unsigned source)
     offer_of(0, job, source);
 }
 
-static void say(enum job_event_kind kind, uint64_t job, unsigned source, bool by_owner)
+static void stop(uint64_t job, unsigned source, bool by_owner)
 {
-    struct job_event e = {.kind = kind, .source = source, .job = job, .by_owner = by_owner};
-    worker_core_event(&core, &e, now);
+    const struct proto_job_stop stop = {job, by_owner ? PROTO_STOP_OWNER : PROTO_STOP_EXPIRED};
+    receive((struct client_event){CLIENT_JOB_STOP, source, .job_stop = &stop}, 0);
+}
+
+static void rise(unsigned source)
+{
+    receive((struct client_event){CLIENT_SHARD_UP, source}, 0);
+}
+
+static void fall(unsigned source)
+{
+    receive((struct client_event){CLIENT_SHARD_DOWN, source}, 0);
 }
 
 static void give_index(unsigned source, uint64_t source_id, uint32_t number)
 {
-    struct job_event e = {
-        .kind = JOB_INDEX, .source = source, .worker_index = number, .source_id = source_id};
-    worker_core_event(&core, &e, now);
+    const struct proto_worker_index index = {.index = number};
+    core.up |= UINT64_C(1) << source;
+    receive((struct client_event){CLIENT_WORKER_INDEX, source, .worker_index = &index}, source_id);
 }
 
 /* `offer` names it so. */
@@ -90,13 +104,21 @@ static void begin(uint64_t job)
     worker_core_begin(&core, (struct worker_choice){job, actions.search->wire.user}, 0, now);
 }
 
+static struct counters counted(uint64_t nodes)
+{
+    return (struct counters){.nodes = nodes,
+                             .asks = nodes / 2,
+                             .waited_us = nodes / 4,
+                             .talked_us = nodes / 3,
+                             .bytes_sent = nodes * 2,
+                             .bytes_received = nodes * 5};
+}
+
 /* True: it goes on. */
 static bool searches_on_at(uint64_t nodes, unsigned depth, const char *line)
 {
-    struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
     struct search_result result = {.depth = depth, .score = (int)depth * 10, .move = 7};
-    struct worker_progress progress = {&counters, nodes / 4, nodes / 3, nodes * 2,
-                                       nodes * 5, &result,   line};
+    struct worker_progress progress = {counted(nodes), &result, line};
     worker_core_poll(&core, &progress, now, &actions);
     return !actions.leave;
 }
@@ -108,10 +130,8 @@ static bool searches_on(uint64_t nodes)
 
 static struct proto_job_report end(uint64_t nodes, bool done)
 {
-    struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
     struct search_result result = {.depth = 5, .score = 50, .move = 8};
-    struct worker_progress progress = {&counters, nodes / 4, nodes / 3, nodes * 2,
-                                       nodes * 5, &result,   "e5 d5"};
+    struct worker_progress progress = {counted(nodes), &result, "e5 d5"};
     worker_core_end(&core, &progress, done, &actions);
     assert_int_equal(actions.reports, 1);
     assert_int_equal(actions.report[0].state, PROTO_JOB_ENDED);
@@ -165,11 +185,12 @@ static void a_job_lives_while_a_source_vouches_for_it(void **state)
             now += s->later_ms * MS;
             if (s->what == 'o') {
                 offer(9, s->source);
+            } else if (s->what == 'd') {
+                fall(s->source);
+            } else if (s->what == 'p') {
+                rise(s->source);
             } else {
-                say(s->what == 'd'   ? JOB_SOURCE_DOWN
-                    : s->what == 'p' ? JOB_SOURCE_UP
-                                     : JOB_STOPPED,
-                    9, s->source, s->what == 's');
+                stop(9, s->source, s->what == 's');
             }
         }
         assert_int_equal(wants(), row[i].begun ? 9 : 0);
@@ -189,7 +210,7 @@ static void an_orphaned_job_is_searched_on_for_a_while(void **state)
     offer(9, 0);
     begin(9);
     assert_true(searches_on(10));
-    say(JOB_SOURCE_DOWN, 0, 0, false);
+    fall(0);
     now += (WORKER_ORPHAN_MS - 1) * MS;
     assert_true(searches_on(20));
     now += MS;
@@ -204,7 +225,7 @@ static void a_stopped_job_is_left_at_the_next_poll(void **state)
     offer(9, 0);
     begin(9);
     assert_true(searches_on(10));
-    say(JOB_STOPPED, 9, 0, true);
+    stop(9, 0, true);
     assert_false(searches_on(11));
     struct proto_job_report last = end(12, false);
     assert_int_equal(last.job, 9);
@@ -226,15 +247,15 @@ static void jobs_beyond_its_room_are_asked_for_later(void **state)
     }
     assert_int_equal(wants(), 0);
     assert_false(actions.refresh); /* there is no room yet */
-    say(JOB_STOPPED, 3, 0, true);
+    stop(3, 0, true);
     assert_int_equal(wants(), 0);
     assert_true(actions.refresh);
     assert_int_equal(wants(), 0);
     assert_false(actions.refresh); /* once */
     offer(WORKER_JOBS_MAX + 1, 0);
     assert_int_equal(wants(), WORKER_JOBS_MAX + 1);
-    say(JOB_MISSED, 0, 0, false);
-    say(JOB_STOPPED, WORKER_JOBS_MAX + 1, 0, true);
+    offer(WORKER_JOBS_MAX + 2, 0);
+    stop(WORKER_JOBS_MAX + 1, 0, true);
     now += WORKER_REPEAT_MS * MS;
     assert_int_equal(wants(), 0);
     assert_true(actions.refresh);
@@ -259,12 +280,12 @@ static void another_user_with_the_same_id_does_not_end_a_job(void **state)
     worker_core_begin(&core, (struct worker_choice){9, 7}, 0, now);
     offer_of(8, 9, 1);
     assert_true(knows_of(7, 9) && knows_of(8, 9));
-    say(JOB_STOPPED, 9, 1, true);
+    stop(9, 1, true);
     assert_true(knows_of(7, 9) && !knows_of(8, 9));
     assert_true(searches_on(1));
-    say(JOB_STOPPED, 9, 1, false);
+    stop(9, 1, false);
     assert_true(searches_on(2));
-    say(JOB_STOPPED, 9, 0, true);
+    stop(9, 0, true);
     assert_false(searches_on(3));
 }
 
@@ -277,15 +298,15 @@ static void an_id_taken_at_a_source_that_restarted_is_not_the_owners(void **stat
         offer_of(7, 9, 0);
         offer_of(7, 9, 1);
         if (restarts) {
-            say(JOB_SOURCE_DOWN, 0, 1, false);
-            say(JOB_SOURCE_UP, 0, 1, false);
+            fall(1);
+            rise(1);
         }
         offer_of(8, 9, 1);
-        say(JOB_STOPPED, 9, 1, true);
+        stop(9, 1, true);
         assert_true(knows_of(7, 9) && !knows_of(8, 9));
         now += 2 * WORKER_ORPHAN_MS * MS;
         assert_int_equal(wants(), 9);
-        say(JOB_STOPPED, 9, 0, true);
+        stop(9, 0, true);
         assert_int_equal(core.jobs, 0);
     }
 }
@@ -370,7 +391,7 @@ static void the_index_of_the_source_with_the_smallest_id_counts(void **state)
     give_index(1, 400, 4); /* renumbered */
     assert_int_equal(wants(), 10);
     give_index(1, 400, 3);
-    say(JOB_SOURCE_DOWN, 0, 1, false);
+    fall(1);
     assert_int_equal(wants(), 10); /* source 2 */
 }
 
@@ -389,7 +410,7 @@ static void it_moves_to_its_own_job_after_a_while_and_returns(void **state)
     assert_int_equal(end(310, false).nodes, 310);
     begin(20);
     assert_true(searches_on(5));
-    say(JOB_STOPPED, 20, 0, true);
+    stop(20, 0, true);
     assert_false(searches_on(6));
     assert_int_equal(end(6, false).nodes, 6);
     begin(10); /* what it did before still counts */
@@ -399,7 +420,7 @@ static void it_moves_to_its_own_job_after_a_while_and_returns(void **state)
     assert_int_equal(actions.report[0].score, 50); /* of depth 5, too */
     assert_int_equal(actions.report[0].move, 8);
     assert_int_equal(actions.report[0].line.length, strlen("e5 d5"));
-    say(JOB_STOPPED, 10, 0, true); /* also when the job is gone */
+    stop(10, 0, true); /* also when the job is gone */
     assert_int_equal(end(40, false).nodes, 350);
     assert_int_equal(actions.report[0].talked_us, 310 / 3 + 40 / 3);
     assert_int_equal(actions.report[0].bytes_sent, 2 * 350);
@@ -415,13 +436,13 @@ static void a_source_out_for_a_moment_moves_nobody(void **state)
     offer(20, 1);
     begin(10);
     assert_true(searches_on(1));
-    say(JOB_SOURCE_DOWN, 0, 0, false); /* index 1 now: job 20 */
+    fall(0); /* index 1 now: job 20 */
     now += WORKER_REPORT_MS * MS;
     assert_true(searches_on(2));
     give_index(0, 1, 0);
     now += WORKER_REPORT_MS * MS;
     assert_true(searches_on(3));
-    say(JOB_SOURCE_DOWN, 0, 0, false);
+    fall(0);
     now += WORKER_REPORT_MS * MS;
     assert_true(searches_on(4));
     now += WORKER_REPORT_MS * MS;
@@ -466,7 +487,7 @@ static void it_reports_when_it_has_searched_the_nodes_of_a_job(void **state)
     assert_true(searches_on(3000));
     assert_int_equal(actions.reports, 1);
     end(3000, false);
-    say(JOB_STOPPED, 9, 0, true);
+    stop(9, 0, true);
     offer_with(0, 8, 0, 500); /* the next one has a limit of its own */
     begin(8);
     assert_true(searches_on(1));
@@ -509,7 +530,7 @@ static void a_finished_job_is_not_begun_again_and_its_report_is_repeated(void **
     assert_int_equal(actions.report[0].state, PROTO_JOB_ENDED);
     assert_int_equal(wants(), 0);
     assert_int_equal(actions.reports, 0);
-    say(JOB_STOPPED, 9, 0, false); /* the answer of a source that knows it no more */
+    stop(9, 0, false); /* the answer of a source that knows it no more */
     now += WORKER_REPEAT_MS * MS;
     assert_int_equal(wants(), 0);
     assert_int_equal(actions.reports, 0);
@@ -549,7 +570,7 @@ static void a_job_with_a_time_limit_is_left_in_time(void **state)
     assert_false(searches_on(1)); /* it moves */
     (void)end(1, false);
     begin(20);
-    say(JOB_STOPPED, 20, 0, true);
+    stop(20, 0, true);
     (void)end(1, false);
     assert_int_equal(wants(), 10);
     worker_core_begin(&core, mine(10), 1000, now);
@@ -567,13 +588,40 @@ static void patience_is_an_option(void **state)
     worker_core_open(&core, 1, &(struct worker_patience){.orphan_ms = 7});
     assert_int_equal(core.patience.report_ms, WORKER_REPORT_MS);
     offer(9, 0);
-    say(JOB_SOURCE_DOWN, 0, 0, false);
+    fall(0);
     now += 6 * MS;
     (void)wants();
     assert_true(knows(9));
     now += MS;
     (void)wants();
     assert_false(knows(9));
+}
+
+/* The job would count for ever on a source that fell silent. */
+static void offers_of_a_source_that_is_not_up_are_dropped(void **state)
+{
+    (void)state;
+    char text[2 * JOB_GAME_MAX] = "";
+    struct proto_job message = {.job = 5,
+                                .game = proto_text_of("chess"),
+                                .algorithm = proto_text_of("abdada"),
+                                .position = proto_text_of("startpos")};
+    const struct client_event event = {CLIENT_JOB, 1, .job = &message};
+    receive(event, 0);
+    assert_int_equal(core.jobs, 0);
+    rise(1);
+    memset(text, 'x', sizeof text - 1);
+    message.game = proto_text_of(text); /* that nobody knows here */
+    receive(event, 0);
+    assert_int_equal(core.jobs, 0);
+    message.game = proto_text_of("chess");
+    receive(event, 0);
+    assert_int_equal(core.jobs, 1);
+    assert_string_equal(core.job[0].offer.game, "chess");
+    fall(1);
+    message.job = 6;
+    receive(event, 0);
+    assert_int_equal(core.jobs, 1);
 }
 
 static void no_job_has_the_id_0(void **state)
@@ -584,19 +632,34 @@ static void no_job_has_the_id_0(void **state)
     assert_int_equal(core.jobs, 0);
 }
 
-/* What was dropped for want of room is asked for, idle or not, but not all the time. */
-static void dropped_offers_are_asked_for_now_and_then(void **state)
+/* What had no room is asked for, idle or not, but not all the time. */
+/* Fills its room with jobs that it cannot search, is offered one more, and has room again. */
+static void miss_an_offer(uint64_t first)
+{
+    uint64_t id = first;
+    while (core.jobs < WORKER_JOBS_MAX) {
+        offer(++id, 0);
+        worker_core_refuse(&core, mine(id), "", &actions);
+    }
+    offer(++id, 0);
+    assert_true(core.missed);
+    stop(first + 1, 0, true);
+}
+
+static void missed_offers_are_asked_for_now_and_then(void **state)
 {
     (void)state;
-    say(JOB_MISSED, 0, 0, false);
+    miss_an_offer(100);
     assert_int_equal(wants(), 0);
     assert_true(actions.refresh);
-    say(JOB_MISSED, 0, 0, false);
+    miss_an_offer(200);
     assert_int_equal(wants(), 0);
     assert_false(actions.refresh);
     offer(5, 0);
     begin(5);
-    say(JOB_MISSED, 0, 0, false);
+    offer(6, 0);
+    assert_true(core.missed);
+    stop(102, 0, true);
     now += WORKER_REPEAT_MS * MS;
     assert_true(searches_on(10));
     assert_true(actions.refresh);
@@ -628,7 +691,8 @@ int main(void)
         TEST(a_job_that_was_not_understood_is_refused_and_reported),
         TEST(a_job_with_a_time_limit_is_left_in_time),
         TEST(patience_is_an_option),
-        TEST(dropped_offers_are_asked_for_now_and_then),
+        TEST(missed_offers_are_asked_for_now_and_then),
+        TEST(offers_of_a_source_that_is_not_up_are_dropped),
         TEST(no_job_has_the_id_0),
     };
     return cmocka_run_group_tests_name("worker core", tests, NULL, NULL);

@@ -69,9 +69,9 @@ struct bad {
 };
 
 static const struct bad bad_texts[] = {
-    {"", ERR_SYNTAX, "4 to 6 fields, not 0"},
-    {"start", ERR_SYNTAX, "4 to 6 fields, not 1"},
-    {"4k3/8/8/8/8/8/8/4K3 w -", ERR_SYNTAX, "4 to 6 fields, not 3"},
+    {"", ERR_SYNTAX, "3 to 6 fields, not 0"},
+    {"start", ERR_SYNTAX, "3 to 6 fields, not 1"},
+    {"4k3/8/8/8/8/8/8/4K3 w", ERR_SYNTAX, "3 to 6 fields, not 2"},
     {"4k3/8/8/8/8/8/8/4K3 w - - 0 1 x", ERR_SYNTAX, "more than 6"},
     {"4k3/8/8/8/8/8/8/4K2x w - - 0 1", ERR_SYNTAX, "'x' is not a piece"},
     {"4k3/8/8/8/8/8/8/4K2. w - - 0 1", ERR_SYNTAX, "'.' is not a piece"},
@@ -90,19 +90,13 @@ static const struct bad bad_texts[] = {
     {"4k3/8/8/8/8/8/8/4K2R w X - 0 1", ERR_SYNTAX, "'X' is not a castling right"},
     {"4k3/8/8/8/8/8/8/4K2R w K- - 0 1", ERR_SYNTAX, "'-' is not a castling right"},
     {"4k3/8/8/8/8/8/8/4K2R w KK - 0 1", ERR_SYNTAX, "'K' twice"},
-    {"4k3/8/8/8/8/8/8/4K3 w K - 0 1", ERR_ILLEGAL, "'K' without king and rook"},
-    {"4k3/8/8/8/8/8/8/R3K3 w K - 0 1", ERR_ILLEGAL, "'K' without king and rook"},
-    {"4k3/8/8/8/8/8/8/R2K4 w K - 0 1", ERR_ILLEGAL, "'K' without king and rook"},
-    {"4k3/8/8/8/8/8/3K4/R7 w Q - 0 1", ERR_ILLEGAL, "'Q' without king and rook"},
-    {"4k3/8/8/8/8/8/8/R3K3 w B - 0 1", ERR_ILLEGAL, "'B' without king and rook"},
+    {"4k3/8/8/8/8/8/4K3/7R w KKKK - 0 1", ERR_SYNTAX, "'K' twice"},
+    {"4k3/8/8/8/8/8/8/4K2R w KH - 0 1", ERR_SYNTAX, "'H' twice"},
     {"4k3/8/8/8/8/8/8/R3K3 w QA - 0 1", ERR_SYNTAX, "'A' twice"},
     {"4k3/8/8/8/8/8/8/R3K3 w I - 0 1", ERR_SYNTAX, "'I' is not a castling right"},
-    {"4k2R/8/8/8/8/8/8/4K3 b k - 0 1", ERR_ILLEGAL, "'k' without king and rook"},
     {"4k3/8/8/8/8/8/8/4K3 w - e 0 1", ERR_SYNTAX, "not a square or -"},
     {"4k3/8/8/8/8/8/8/4K3 w - i6 0 1", ERR_SYNTAX, "not a square or -"},
     {"4k3/8/8/8/8/8/8/4K3 w - e9 0 1", ERR_SYNTAX, "not a square or -"},
-    {"4k3/8/8/8/8/8/8/4K3 w - e3 0 1", ERR_ILLEGAL, "not on rank 6"},
-    {"4k3/8/8/8/8/8/8/4K3 b - e6 0 1", ERR_ILLEGAL, "not on rank 3"},
     {"4k3/8/8/8/8/8/8/4K3 w - - x 1", ERR_SYNTAX, "halfmove clock is not a number"},
     {"4k3/8/8/8/8/8/8/4K3 w - - -1 1", ERR_SYNTAX, "halfmove clock is not a number"},
     {"4k3/8/8/8/8/8/8/4K3 w - - 0 1.", ERR_SYNTAX, "move number is not a number"},
@@ -115,6 +109,16 @@ static const struct bad bad_texts[] = {
     {"4k2p/8/8/8/8/8/8/4K3 w - - 0 1", ERR_ILLEGAL, "black pawn on the first or last rank"},
     {"4k3/8/8/8/8/PPPPPPPP/PPPPPPPP/4K3 w - - 0 1", ERR_ILLEGAL, "more than 16 pieces"},
     {"4k3/8/8/8/8/P7/PPPPPPPP/4K3 w - - 0 1", ERR_ILLEGAL, "more than 8 pawns"},
+    {"4k3/8/8/8/8/8/8/4K3 w K - 0 1", ERR_OK, "left out castling right 'K': no king and rook"},
+    {"4k3/8/8/8/8/8/8/R3K3 w K - 0 1", ERR_OK, "castling right 'K'"},
+    {"4k3/8/8/8/8/8/8/R2K4 w K - 0 1", ERR_OK, "castling right 'K'"},
+    {"4k3/8/8/8/8/8/3K4/R7 w Q - 0 1", ERR_OK, "castling right 'Q'"},
+    {"4k3/8/8/8/8/8/8/R3K3 w B - 0 1", ERR_OK, "castling right 'B'"},
+    {"4k2R/8/8/8/8/8/8/4K3 b k - 0 1", ERR_OK, "castling right 'k'"},
+    {"4k3/8/8/8/8/8/8/4K3 w Kq e3 0 1", ERR_OK, "home; left out castling right 'q'"},
+    {"4k3/8/8/8/8/8/8/4K3 w - e3 0 1", ERR_OK, "left out en-passant square e3: not on rank 6"},
+    {"4k3/8/8/8/8/8/8/4K3 b - e6 0 1", ERR_OK, "left out en-passant square e6: not on rank 3"},
+    {"4k3/8/8/8/8/8/8/4K3 w K -", ERR_OK, "'K'"},
     {"4k3/8/8/8/8/8/PPPPPPPP/QQ2K3 w - - 0 1", ERR_OK, ""},
     {"4k3/8/8/8/8/8/PPPPPPPP/QQQQKQQQ w - - 0 1", ERR_OK, ""},
     {"nnnbbbrr/qq2k3/ppppp3/8/8/8/8/4K3 w - - 0 1", ERR_OK, ""},
@@ -153,6 +157,25 @@ static void reasons_fit_any_buffer(void **state)
     assert_string_equal(why, "1234567");
     assert_int_equal(chess_position_parse(&position, "x", why, 4), ERR_SYNTAX);
     assert_int_equal(strlen(why), 3);
+}
+
+/* What is left out is said, and the rest is kept. */
+static void impossible_rights_are_left_out(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"r3k2r/8/8/8/8/8/4K3/R6R w KQkq e3 0 1", "r3k2r/8/8/8/8/8/4K3/R6R w kq - 0 1"},
+        {"r3k3/8/8/8/8/8/8/R3K2R b KQkq - 5 9", "r3k3/8/8/8/8/8/8/R3K2R b KQq - 5 9"},
+        {"1r2k1r1/8/8/8/8/8/8/1R2K1R1 w GBgbA -", "1r2k1r1/8/8/8/8/8/8/1R2K1R1 w GBgb - 0 1"},
+        {"4k3/8/8/8/8/8/8/4K2R w K", "4k3/8/8/8/8/8/8/4K2R w K - 0 1"},
+    };
+    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct chess_position position;
+        char text[GAME_TEXT_MAX];
+        test_parse(&position, texts[i][0]);
+        chess_position_format(&position, text);
+        assert_string_equal(text, texts[i][1]);
+    }
 }
 
 struct ep_case {
@@ -242,6 +265,7 @@ int main(void)
         cmocka_unit_test(text_is_written_as_it_was_read),
         cmocka_unit_test(short_forms_are_accepted),
         cmocka_unit_test(bad_texts_are_refused_with_a_reason),
+        cmocka_unit_test(impossible_rights_are_left_out),
         cmocka_unit_test(castling_of_chess960),
         cmocka_unit_test(reasons_fit_any_buffer),
         cmocka_unit_test(idle_en_passant_squares_are_dropped),

@@ -12,8 +12,8 @@ static const struct game *game;
 
 static void set(struct othello_position *p, const char *text)
 {
-    char why[128];
-    if (game->parse(p, text, why, sizeof why) != ERR_OK) {
+    char why[128] = "as before";
+    if (game->parse(p, text, why, sizeof why) != ERR_OK || why[0] != '\0') {
         fail_msg("%s: %s", text, why);
     }
 }

@@ -34,7 +34,7 @@ static int finish(void **state)
 
 static enum err read(const char *claim)
 {
-    char text[2 * GAME_TEXT_MAX], why[256] = "";
+    char text[2 * GAME_TEXT_MAX], why[256] = "as before";
     snprintf(text, sizeof text, "%s%s", board, claim);
     const enum err err = game->parse(position, text, why, sizeof why);
     assert_true((err == ERR_OK) == (why[0] == '\0'));

@@ -1,19 +1,10 @@
 /* Run from the root of the repository. TEST_SEED in the environment repeats a random run. */
-#include "common/rng.h"
+#include "tests/support/test_tt.h"
+
 #include "worker/games/othello/last.h"
 #include "worker/games/othello/solver.h"
-#include "worker/games/othello/stable.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { WORST = -OTHELLO_SCORE_MAX };
 
@@ -184,7 +175,7 @@ static void values_are_those_of_plain_negamax(void **state)
 {
     (void)state;
     uint64_t seed = begin_random();
-    for (unsigned i = 0; i < 1200; i++) {
+    for (unsigned i = 0; i < 1200 / TSAN_SEES_ONE_OF; i++) {
         const unsigned empties = i % 8 + 1;
         if (empties >= 7 && i % 4 != 0 && i % 5 != 0) {
             continue;
@@ -221,7 +212,7 @@ static void a_selective_search_leaves_no_bounds_to_the_exact_one(void **state)
     uint64_t seed = begin_random();
     const struct game_solver selective = {.count = go_on, .is_selective = true};
     unsigned wrong = 0;
-    for (unsigned i = 0; i < 100; i++) {
+    for (unsigned i = 0; i < 100 / TSAN_SEES_ONE_OF; i++) {
         const struct othello_board board = fill(&seed, 9);
         const int expected = oracle(board);
         int value = 1000;
@@ -247,7 +238,7 @@ static void last_squares_are_those_of_plain_negamax(void **state)
 {
     (void)state;
     uint64_t seed = begin_random();
-    for (unsigned i = 0; i < 4000; i++) {
+    for (unsigned i = 0; i < 4000 / TSAN_SEES_ONE_OF; i++) {
         const struct othello_board board = random_board(&seed, i % 6);
         const unsigned empties = othello_count(othello_empties(board));
         if (empties > OTHELLO_LAST_MAX) {
@@ -294,7 +285,7 @@ static void stable_discs_stay(void **state)
 {
     (void)state;
     uint64_t seed = begin_random();
-    for (unsigned i = 0; i < 3000; i++) {
+    for (unsigned i = 0; i < 3000 / TSAN_SEES_ONE_OF; i++) {
         struct othello_board board = random_board(&seed, 1 + rng_below(&seed, 30));
         uint64_t own = othello_stable(board.own, board.other);
         uint64_t other = othello_stable(board.other, board.own);

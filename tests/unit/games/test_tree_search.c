@@ -31,7 +31,7 @@ struct run {
 };
 
 static void note_iteration(void *context, const struct search_result *result,
-                           const struct search_counters *counters)
+                           const struct counters *counters)
 {
     struct run *r = context;
     if (result->bound != TT_EXACT) {

@@ -50,14 +50,16 @@ static void every_wait_is_a_round_trip(void **state)
     struct job job = lab_job("tree", tree, "abdada", 6);
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
-        struct lab_options options = lab_cluster(&job, 1, 1);
-        options.rtt_ns = rtt_us[i] * UINT64_C(1000);
-        options.inflight_age_max_ms = 60000; /* nothing is renewed, for which nobody waits */
+        struct chaos_options options = lab_cluster(&job, 1, 1);
+        options.lab.rtt_ns = rtt_us[i] * UINT64_C(1000);
+        options.lab.inflight_age_max_ms = 60000; /* nothing is renewed, for which nobody waits */
         options.drain = false; /* its probe would be counted */
-        struct lab_result r = lab_do(&options);
-        assert_true(r.asks > 100);
-        assert_int_equal(r.waited_ns, (r.asks + r.peeks) * options.rtt_ns);
-        assert_int_equal(r.answer[0].time_ns, r.waited_ns + r.sum.nodes * options.node_ns);
+        struct chaos_result r = lab_do(&options);
+        assert_true(r.lab.asks > 100);
+        assert_int_equal(r.lab.sum.waited_us * 1000,
+                         (r.lab.asks + r.lab.peeks) * options.lab.rtt_ns);
+        assert_int_equal(r.lab.answer[0].time_ns,
+                         r.lab.sum.waited_us * 1000 + r.lab.sum.nodes * options.lab.node_ns);
     }
     job_free(&job);
 }
@@ -65,17 +67,19 @@ static void every_wait_is_a_round_trip(void **state)
 static void service_and_messages_cost_time(void **state)
 {
     struct job job = lab_job("tree", tree, "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 1, 1);
+    struct chaos_options options = lab_cluster(&job, 1, 1);
     (void)state;
-    options.service_ns = options.service_operation_ns = 10 * TEST_US;
+    options.lab.service_ns = options.lab.service_operation_ns = 10 * TEST_US;
     options.drain = false;
-    struct lab_result r = lab_do(&options);
-    assert_true(r.waited_ns >= (r.asks + r.peeks) * (options.rtt_ns + 2 * options.service_ns));
-    options.service_ns = options.service_operation_ns = 0;
-    options.message_ns = 10 * TEST_US;
-    struct lab_result m = lab_do(&options);
-    assert_true(m.answer[0].time_ns >=
-                m.waited_ns + m.sum.nodes * options.node_ns + m.asks * 10 * TEST_US);
+    struct chaos_result r = lab_do(&options);
+    assert_true(r.lab.sum.waited_us * 1000 >=
+                (r.lab.asks + r.lab.peeks) * (options.lab.rtt_ns + 2 * options.lab.service_ns));
+    options.lab.service_ns = options.lab.service_operation_ns = 0;
+    options.lab.message_ns = 10 * TEST_US;
+    struct chaos_result m = lab_do(&options);
+    assert_true(m.lab.answer[0].time_ns >= m.lab.sum.waited_us * 1000 +
+                                               m.lab.sum.nodes * options.lab.node_ns +
+                                               m.lab.asks * 10 * TEST_US);
     job_free(&job);
 }
 
@@ -83,13 +87,13 @@ static void service_and_messages_cost_time(void **state)
 static void jitter_keeps_the_order_of_a_pair(void **state)
 {
     struct job job = lab_job("tree", tree, "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 4, 2);
+    struct chaos_options options = lab_cluster(&job, 4, 2);
     (void)state;
     job.waits = false;
-    options.jitter_ns = 3 * TEST_MS;
-    struct lab_result r = lab_do(&options);
-    assert_true(r.answer[0].answered);
-    assert_int_equal(r.answer[0].search.score, lab_sequential(&job));
+    options.lab.jitter_ns = 3 * TEST_MS;
+    struct chaos_result r = lab_do(&options);
+    assert_true(r.lab.answer[0].answered);
+    assert_int_equal(r.lab.answer[0].search.score, lab_sequential(&job));
     assert_nothing_left(&r);
     job_free(&job);
 }
@@ -102,15 +106,15 @@ static const char ending[] = /* FFO #1: 14 empty squares */
 static void a_node_of_a_games_solver_takes_a_node_of_time(void **state)
 {
     struct job job = lab_job("othello", ending, "sequential", 14);
-    struct lab_options options = lab_cluster(&job, 1, 1);
+    struct chaos_options options = lab_cluster(&job, 1, 1);
     options.drain = false;
     (void)state;
-    for (options.node_ns = 28; options.node_ns < 300; options.node_ns *= 10) {
-        struct lab_result r = lab_do(&options);
-        uint64_t ns = r.sum.nodes * options.node_ns;
-        assert_int_equal(r.answer[0].search.score, 18);
-        assert_true(r.sum.nodes > 10000);
-        assert_in_range(r.answer[0].time_ns, ns, ns + options.rtt_ns);
+    for (options.lab.node_ns = 28; options.lab.node_ns < 300; options.lab.node_ns *= 10) {
+        struct chaos_result r = lab_do(&options);
+        uint64_t ns = r.lab.sum.nodes * options.lab.node_ns;
+        assert_int_equal(r.lab.answer[0].search.score, 18);
+        assert_true(r.lab.sum.nodes > 10000);
+        assert_in_range(r.lab.answer[0].time_ns, ns, ns + options.lab.rtt_ns);
     }
     job_free(&job);
 }
@@ -119,13 +123,13 @@ static void a_node_of_a_games_solver_takes_a_node_of_time(void **state)
 static void who_solves_what_is_solved_stops(void **state)
 {
     struct job job = lab_job("othello", ending, "abdada", 64);
-    struct lab_options options = lab_cluster(&job, 8, 2);
+    struct chaos_options options = lab_cluster(&job, 8, 2);
     (void)state;
-    options.node_ns = 28;
-    struct lab_result r = lab_do(&options);
-    assert_true(r.answer[0].answered);
-    assert_int_equal(r.answer[0].search.score, 18);
-    assert_int_equal(r.answer[0].search.depth, 14);
+    options.lab.node_ns = 28;
+    struct chaos_result r = lab_do(&options);
+    assert_true(r.lab.answer[0].answered);
+    assert_int_equal(r.lab.answer[0].search.score, 18);
+    assert_int_equal(r.lab.answer[0].search.depth, 14);
     assert_nothing_left(&r);
     job_free(&job);
 }
@@ -152,10 +156,10 @@ static void every_algorithm_gives_the_sequential_score(void **state)
             job.algorithm = algorithm_by_name(algorithm[i % 3]);
             job.waits = i / 12 == 0;
             job.remote_depth = i % 2 == 0 ? 1 : 3;
-            struct lab_options options = lab_cluster(&job, workers[i / 3 % 4], 1 + i % 3);
-            struct lab_result r = lab_do(&options);
-            assert_true(r.answer[0].answered);
-            assert_int_equal(r.answer[0].search.score, expected);
+            struct chaos_options options = lab_cluster(&job, workers[i / 3 % 4], 1 + i % 3);
+            struct chaos_result r = lab_do(&options);
+            assert_true(r.lab.answer[0].answered);
+            assert_int_equal(r.lab.answer[0].search.score, expected);
             assert_nothing_left(&r);
         }
         job_free(&job);
@@ -165,16 +169,16 @@ static void every_algorithm_gives_the_sequential_score(void **state)
 static void the_same_seed_gives_the_same_trace(void **state)
 {
     struct job job = lab_job("tree", tree, "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 7, 3);
+    struct chaos_options options = lab_cluster(&job, 7, 3);
     (void)state;
-    options.jitter_ns = 50 * TEST_US;
-    options.loss_ppm = 5000;
-    struct lab_result one = lab_do(&options), two = lab_do(&options);
+    options.lab.jitter_ns = 50 * TEST_US;
+    options.lab.loss_ppm = 5000;
+    struct chaos_result one = lab_do(&options), two = lab_do(&options);
     assert_memory_equal(&one, &two, sizeof one);
-    options.seed = 2;
-    struct lab_result other = lab_do(&options);
-    assert_true(other.trace != one.trace);
-    assert_int_equal(other.answer[0].search.score, one.answer[0].search.score);
+    options.lab.seed = 2;
+    struct chaos_result other = lab_do(&options);
+    assert_true(other.lab.trace != one.lab.trace);
+    assert_int_equal(other.lab.answer[0].search.score, one.lab.answer[0].search.score);
     job_free(&job);
 }
 
@@ -182,18 +186,18 @@ static void options_out_of_range_are_refused(void **state)
 {
     struct job job = lab_job("tree", tree, "abdada", 6);
     struct lab_fault fault = {.kind = LAB_KILL, .worker = 1, .workers = 2};
-    struct lab_options good = lab_cluster(&job, 2, 2);
-    struct lab_options bad[] = {good, good, good, good, good};
-    struct lab_result result;
+    struct chaos_options good = lab_cluster(&job, 2, 2);
+    struct chaos_options bad[] = {good, good, good, good, good};
+    struct chaos_result result;
     (void)state;
-    bad[0].workers = 0;
-    bad[1].shards = LAB_SHARDS_MAX + 1;
-    bad[2].node_ns = 0;
-    bad[3].loss_ppm = 1000001;
+    bad[0].lab.workers = 0;
+    bad[1].lab.shards = LAB_SHARDS_MAX + 1;
+    bad[2].lab.node_ns = 0;
+    bad[3].lab.loss_ppm = 1000001;
     bad[4].fault = &fault; /* there is no worker 2 */
     bad[4].faults = 1;
     for (unsigned i = 0; i < 5; i++) {
-        assert_int_equal(lab_run(&bad[i], &result), ERR_RANGE);
+        assert_int_equal(chaos_lab_run(&bad[i], &result), ERR_RANGE);
     }
     job_free(&job);
 }
@@ -201,11 +205,11 @@ static void options_out_of_range_are_refused(void **state)
 static void no_answer_within_the_limit_is_none(void **state)
 {
     struct job job = lab_job("tree", tree, "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 2, 1);
+    struct chaos_options options = lab_cluster(&job, 2, 1);
     (void)state;
-    options.limit_ns = 2 * TEST_MS;
-    struct lab_result r = lab_do(&options);
-    assert_false(r.answer[0].answered);
+    options.lab.limit_ns = 2 * TEST_MS;
+    struct chaos_result r = lab_do(&options);
+    assert_false(r.lab.answer[0].answered);
     assert_nothing_left(&r);
     job_free(&job);
 }
@@ -214,7 +218,7 @@ static void no_answer_within_the_limit_is_none(void **state)
 
 struct trial {
     struct job job;
-    struct lab_options options;
+    struct chaos_options options;
     int score;
     uint64_t faultless_ns;
 };
@@ -225,7 +229,7 @@ static int trial_open(void **state)
     trial.job = lab_job("tree", tree, "abdada", 6);
     trial.options = lab_cluster(&trial.job, 4, 2);
     trial.score = lab_sequential(&trial.job);
-    trial.faultless_ns = lab_do(&trial.options).end_ns;
+    trial.faultless_ns = lab_do(&trial.options).lab.end_ns;
     *state = &trial;
     return 0;
 }
@@ -237,13 +241,13 @@ static int trial_close(void **state)
     return 0;
 }
 
-static struct lab_result trial_run(void **state, struct lab_fault fault)
+static struct chaos_result trial_run(void **state, struct lab_fault fault)
 {
     const struct trial *d = *state;
     fault.ways = fault.ways != 0 ? fault.ways : LAB_BOTH_WAYS;
-    struct lab_result r = lab_faulted(d->options, fault);
-    assert_true(r.answer[0].answered);
-    assert_int_equal(r.answer[0].search.score, d->score);
+    struct chaos_result r = lab_faulted(d->options, fault);
+    assert_true(r.lab.answer[0].answered);
+    assert_int_equal(r.lab.answer[0].search.score, d->score);
     assert_nothing_left(&r);
     return r;
 }
@@ -255,11 +259,11 @@ static uint64_t halfway(void **state)
 
 static void killed_workers_leave_nothing(void **state)
 {
-    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
-                                                              .worker = 1,
-                                                              .workers = 3,
-                                                              .at_ns = halfway(state),
-                                                              .lasts_ns = LAB_FOR_EVER});
+    struct chaos_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
+                                                                .worker = 1,
+                                                                .workers = 3,
+                                                                .at_ns = halfway(state),
+                                                                .lasts_ns = LAB_FOR_EVER});
     assert_int_equal(r.faults[LAB_KILL], 3);
     assert_int_equal(r.all_workers_dead, 1);
     assert_int_equal(r.restarts, 0);
@@ -268,86 +272,86 @@ static void killed_workers_leave_nothing(void **state)
 
 static void the_front_end_is_not_killed(void **state)
 {
-    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
-                                                              .workers = 4,
-                                                              .at_ns = halfway(state),
-                                                              .lasts_ns = 1 * TEST_MS});
+    struct chaos_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
+                                                                .workers = 4,
+                                                                .at_ns = halfway(state),
+                                                                .lasts_ns = 1 * TEST_MS});
     assert_int_equal(r.faults[LAB_KILL], 3);
     assert_int_equal(r.restarts, 3);
 }
 
 static void a_shard_that_dies_goes_down_and_comes_back(void **state)
 {
-    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
-                                                              .shards = 1,
-                                                              .at_ns = halfway(state),
-                                                              .lasts_ns = 30 * TEST_MS});
+    struct chaos_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
+                                                                .shards = 1,
+                                                                .at_ns = halfway(state),
+                                                                .lasts_ns = 30 * TEST_MS});
     assert_int_equal(r.restarts, 1);
-    assert_int_equal(r.downs, 4);
+    assert_int_equal(r.lab.downs, 4);
 }
 
 static void without_any_shard_the_answer_comes(void **state)
 {
-    struct lab_result r = trial_run(
+    struct chaos_result r = trial_run(
         state, (struct lab_fault){.kind = LAB_KILL, .shards = 2, .lasts_ns = LAB_FOR_EVER});
     assert_int_equal(r.all_shards_dead, 1);
-    assert_int_equal(r.asks, 0); /* nobody ever saw one */
-    assert_int_equal(r.downs, 0);
+    assert_int_equal(r.lab.asks, 0); /* nobody ever saw one */
+    assert_int_equal(r.lab.downs, 0);
 }
 
 static void shards_that_all_die_halfway_are_done_without(void **state)
 {
-    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
-                                                              .shards = 2,
-                                                              .at_ns = halfway(state),
-                                                              .lasts_ns = LAB_FOR_EVER});
+    struct chaos_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
+                                                                .shards = 2,
+                                                                .at_ns = halfway(state),
+                                                                .lasts_ns = LAB_FOR_EVER});
     assert_int_equal(r.all_shards_dead, 1);
-    assert_int_equal(r.downs, 2 * 4);
+    assert_int_equal(r.lab.downs, 2 * 4);
 }
 
 static void a_worker_that_stands_still_loses_its_session(void **state)
 {
-    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_STALL,
-                                                              .worker = 1,
-                                                              .workers = 1,
-                                                              .at_ns = halfway(state) / 8,
-                                                              .lasts_ns = 200 * TEST_MS});
+    struct chaos_result r = trial_run(state, (struct lab_fault){.kind = LAB_STALL,
+                                                                .worker = 1,
+                                                                .workers = 1,
+                                                                .at_ns = halfway(state) / 8,
+                                                                .lasts_ns = 200 * TEST_MS});
     const struct trial *d = *state;
     assert_int_equal(r.faults[LAB_STALL], 1);
-    assert_true(r.expired_sessions == 2 || r.end_ns < d->faultless_ns / 16 + 70 * TEST_MS);
+    assert_true(r.expired_sessions == 2 || r.lab.end_ns < d->faultless_ns / 16 + 70 * TEST_MS);
 }
 
 static void the_front_end_answers_after_its_stall(void **state)
 {
-    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_STALL,
-                                                              .workers = 1,
-                                                              .at_ns = halfway(state),
-                                                              .lasts_ns = 300 * TEST_MS});
-    assert_true(r.end_ns >= halfway(state) + 300 * TEST_MS);
+    struct chaos_result r = trial_run(state, (struct lab_fault){.kind = LAB_STALL,
+                                                                .workers = 1,
+                                                                .at_ns = halfway(state),
+                                                                .lasts_ns = 300 * TEST_MS});
+    assert_true(r.lab.end_ns >= halfway(state) + 300 * TEST_MS);
     assert_true(r.expired_sessions >= 2);
 }
 
 static void a_shard_that_stands_still_goes_down_and_keeps_its_sessions(void **state)
 {
-    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_STALL,
-                                                              .shards = 1,
-                                                              .at_ns = halfway(state),
-                                                              .lasts_ns = 60 * TEST_MS});
-    assert_true(r.downs >= 4);
+    struct chaos_result r = trial_run(state, (struct lab_fault){.kind = LAB_STALL,
+                                                                .shards = 1,
+                                                                .at_ns = halfway(state),
+                                                                .lasts_ns = 60 * TEST_MS});
+    assert_true(r.lab.downs >= 4);
     assert_int_equal(r.expired_sessions, 0);
 }
 
 static void a_cut_is_lived_with_whichever_way_it_goes(void **state)
 {
     for (enum lab_way way = LAB_TO_SHARDS; way <= LAB_BOTH_WAYS; way++) {
-        struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_CUT,
-                                                                  .workers = 1,
-                                                                  .shards = 2,
-                                                                  .ways = way,
-                                                                  .at_ns = halfway(state),
-                                                                  .lasts_ns = LAB_FOR_EVER});
-        assert_true(r.lost > 0);
-        assert_true(r.downs >= 2);
+        struct chaos_result r = trial_run(state, (struct lab_fault){.kind = LAB_CUT,
+                                                                    .workers = 1,
+                                                                    .shards = 2,
+                                                                    .ways = way,
+                                                                    .at_ns = halfway(state),
+                                                                    .lasts_ns = LAB_FOR_EVER});
+        assert_true(r.lab.lost > 0);
+        assert_true(r.lab.downs >= 2);
     }
 }
 
@@ -359,13 +363,13 @@ static void delay_and_loss_are_lived_with(void **state)
                               .at_ns = halfway(state) / 2,
                               .lasts_ns = 40 * TEST_MS,
                               .amount = 5 * TEST_MS};
-    struct lab_result r = trial_run(state, fault);
-    assert_true(r.timeouts > 0);
+    struct chaos_result r = trial_run(state, fault);
+    assert_true(r.lab.timeouts > 0);
     fault.kind = LAB_LOSS;
     fault.amount = 300000;
     r = trial_run(state, fault);
-    assert_true(r.lost > 0);
-    assert_true(r.timeouts > 0);
+    assert_true(r.lab.lost > 0);
+    assert_true(r.lab.timeouts > 0);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* Chaos: what is drawn, that it bites, and that planted faults are caught. */
+#include "tests/chaos/lab_liar.h"
 #include "tests/support/test_lab.h"
-#include "worker/lab/lab_liar.h"
 
 #include <string.h>
 
@@ -37,14 +37,14 @@ static void nothing_breaks_when_nothing_is_planted(void **state)
 static void a_leave_skipped_once_in_a_thousand_is_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 4, 2);
+    struct chaos_options options = lab_cluster(&job, 4, 2);
     (void)state;
     job.remote_depth = 1;
-    struct lab_result sound = lab_do(&options);
+    struct chaos_result sound = lab_do(&options);
     assert_nothing_left(&sound);
     options.planted.skip_release_ppm = 1000;
-    options.inflight_age_max_ms = 2000; /* older than any entry here when it is checked */
-    struct lab_result r = lab_do(&options);
+    options.lab.inflight_age_max_ms = 2000; /* older than any entry here when it is checked */
+    struct chaos_result r = lab_do(&options);
     assert_true(r.inflight_kept > 0);
     assert_true(r.inflight_stale > 0);
     assert_int_equal(r.inflight_left, 0); /* the age limit hides it in the end */
@@ -57,16 +57,16 @@ static void a_leave_skipped_once_in_a_thousand_is_caught(void **state)
 static void sessions_that_never_expire_are_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 4, 2);
+    struct chaos_options options = lab_cluster(&job, 4, 2);
     struct lab_fault fault = {
         .kind = LAB_KILL, .worker = 1, .workers = 3, .lasts_ns = LAB_FOR_EVER};
     (void)state;
-    fault.at_ns = lab_do(&options).end_ns / 2;
-    options.inflight_age_max_ms = 2000;
-    struct lab_result sound = lab_faulted(options, fault);
+    fault.at_ns = lab_do(&options).lab.end_ns / 2;
+    options.lab.inflight_age_max_ms = 2000;
+    struct chaos_result sound = lab_faulted(options, fault);
     assert_nothing_left(&sound);
     options.planted.never_expire_sessions = true;
-    struct lab_result r = lab_faulted(options, fault);
+    struct chaos_result r = lab_faulted(options, fault);
     assert_true(r.inflight_stale > 0);
     assert_int_equal(r.sessions_stale, 3 * 2);
     job_free(&job);
@@ -78,13 +78,13 @@ static void sessions_that_never_expire_are_caught(void **state)
 static void inflight_entries_that_never_expire_are_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 4, 2);
+    struct chaos_options options = lab_cluster(&job, 4, 2);
     (void)state;
-    options.loss_ppm = 20000;
-    struct lab_result sound = lab_do(&options);
+    options.lab.loss_ppm = 20000;
+    struct chaos_result sound = lab_do(&options);
     assert_nothing_left(&sound);
     options.planted.never_expire = true;
-    struct lab_result r = lab_do(&options);
+    struct chaos_result r = lab_do(&options);
     assert_int_equal(r.inflight_kept, 0);
     assert_true(r.inflight_left > 0);
     job_free(&job);
@@ -97,19 +97,19 @@ static void inflight_entries_that_never_expire_are_caught(void **state)
 static void a_liar_that_is_believed_is_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 4, 2);
+    struct chaos_options options = lab_cluster(&job, 4, 2);
     (void)state;
     job.remote_depth = 1;
     options.lie_ns = TEST_MS / 10;
-    struct lab_result sound = lab_do(&options);
+    struct chaos_result sound = lab_do(&options);
     assert_nothing_left(&sound);
     assert_true(sound.lies > 100 && sound.taken_posts > 0 && sound.taken_stores > 0);
     assert_true(sound.taken_hellos > 0);
-    assert_int_equal(sound.answer[0].search.score, lab_sequential(&job));
+    assert_int_equal(sound.lab.answer[0].search.score, lab_sequential(&job));
     unsigned spoiled = 0;
     options.planted.false_results = true;
-    for (options.seed = 1; options.seed <= 10; options.seed++) {
-        spoiled += lab_do(&options).answer[0].search.score != lab_sequential(&job);
+    for (options.lab.seed = 1; options.lab.seed <= 10; options.lab.seed++) {
+        spoiled += lab_do(&options).lab.answer[0].search.score != lab_sequential(&job);
     }
     print_message("%u of 10 spoiled\n", spoiled);
     assert_true(spoiled > 0);
@@ -122,6 +122,7 @@ static void a_liar_that_is_believed_is_caught(void **state)
 static void a_liar_that_garbles_says_nothing_possible(void **state)
 {
     struct lab *lab = calloc(1, sizeof *lab);
+    struct chaos_world *world = calloc(1, sizeof *world);
     struct proto_decoder *decoder = calloc(1, sizeof *decoder);
     struct tt_store results[24];
     struct proto_message m = {.type = PROTO_STORE_HASH, .store_hash.list = {24, results}}, said;
@@ -129,9 +130,11 @@ static void a_liar_that_garbles_says_nothing_possible(void **state)
     unsigned others = 0, decoded = 0;
     (void)state;
     assert_non_null(lab);
+    assert_non_null(world);
     assert_non_null(decoder);
     lab->decoder = decoder;
-    lab->liar.random = 1;
+    lab->options.context = world;
+    world->liar.random = 1;
     for (unsigned i = 0; i < 24; i++) {
         int score = TT_SCORE_MAX - (int)i;
         results[i] = (struct tt_store){.key = i, .depth = 3, .bound = 3};
@@ -155,23 +158,24 @@ static void a_liar_that_garbles_says_nothing_possible(void **state)
     assert_true(others > 15000);
     assert_true(decoded > 5000);
     free(decoder);
+    free(world);
     free(lab);
     struct chaos_outcome o = run_seed(20223, &(struct chaos_wish){0}); /* it did once */
     assert_string_equal(o.broken, "");
 }
 
 /* A job that only its stop ends, posted beside others. */
-static struct lab_result run_jobs(struct lab_options options, struct job *answered,
-                                  struct job *endless)
+static struct chaos_result run_jobs(struct chaos_options options, struct job *answered,
+                                    struct job *endless)
 {
     struct lab_post post[] = {
         {.job = answered, .front = 0},
         {.job = endless, .front = 1, .stop_ns = 20 * TEST_MS},
         {.job = endless, .front = 2, .at_ns = 5 * TEST_MS, .stop_ns = 20 * TEST_MS},
     };
-    options.post = post;
-    options.posts = 3;
-    options.fronts = 3;
+    options.lab.post = post;
+    options.lab.posts = 3;
+    options.lab.fronts = 3;
     return lab_do(&options);
 }
 
@@ -179,13 +183,13 @@ static void planted_faults_of_jobs_are_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
     struct job endless = lab_job("tree", "tree:b=9,d=100,seed=2", "abdada", 100);
-    struct lab_options options = lab_cluster(&job, 5, 2);
+    struct chaos_options options = lab_cluster(&job, 5, 2);
     (void)state;
-    struct lab_result sound = run_jobs(options, &job, &endless);
+    struct chaos_result sound = run_jobs(options, &job, &endless);
     assert_nothing_left(&sound);
-    assert_true(sound.answer[0].answered);
-    assert_int_equal(sound.answer[0].search.score, lab_sequential(&job));
-    assert_false(sound.answer[1].answered);
+    assert_true(sound.lab.answer[0].answered);
+    assert_int_equal(sound.lab.answer[0].search.score, lab_sequential(&job));
+    assert_false(sound.lab.answer[1].answered);
     options.planted.skip_stop = true;
     assert_true(run_jobs(options, &job, &endless).still_searching > 0);
     options.planted.skip_stop = false;
@@ -197,41 +201,6 @@ static void planted_faults_of_jobs_are_caught(void **state)
                 0);
     assert_true(
         count_broken(&(struct chaos_wish){.planted.lose_reports = true}, 20, "last reports") > 0);
-}
-
-/* A shard is put back to the oldest version in the middle, and a worker's host; then both return.
- */
-static void versions_that_nobody_receives_are_caught(void **state)
-{
-    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 4, 2);
-    const struct lab_fault faults[] = {
-        {.kind = LAB_UPGRADE,
-         .shards = 1,
-         .amount = PROTO_LOWEST,
-         .lasts_ns = TEST_MS,
-         .at_ns = TEST_MS},
-        {.kind = LAB_UPGRADE,
-         .worker = 1,
-         .workers = 1,
-         .amount = PROTO_LOWEST,
-         .lasts_ns = TEST_MS,
-         .at_ns = 2 * TEST_MS},
-    };
-    (void)state;
-    options.fault = faults;
-    options.faults = 2;
-    options.drain = true;
-    struct lab_result sound = lab_do(&options);
-    assert_nothing_left(&sound);
-    assert_int_equal(sound.faults[LAB_UPGRADE], 2);
-    assert_int_equal(sound.restarts, 2);
-    assert_int_equal(sound.answer[0].search.score, lab_sequential(&job));
-    options.planted.lose_versions = true;
-    assert_true(lab_do(&options).unconnected > 0);
-    job_free(&job);
-    assert_true(count_broken(&(struct chaos_wish){.planted.lose_versions = true}, 40,
-                             "without a session") > 0);
 }
 
 /* Workers 0 1 2 of two jobs; the second dies for ever, and the third has its index: 0 and 2 are
@@ -252,12 +221,12 @@ static void watchers_notice_what_is_not_so(void **state)
 static void a_stale_worker_index_is_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 4, 1);
+    struct chaos_options options = lab_cluster(&job, 4, 1);
     struct lab_fault fault = {
         .kind = LAB_KILL, .worker = 3, .workers = 1, .lasts_ns = LAB_FOR_EVER, .at_ns = TEST_MS};
     (void)state;
-    options.fronts = 2;
-    struct lab_result sound = lab_faulted(options, fault);
+    options.lab.fronts = 2;
+    struct chaos_result sound = lab_faulted(options, fault);
     assert_nothing_left(&sound);
     options.planted.stale_index = true;
     assert_true(lab_faulted(options, fault).uneven > 0);
@@ -271,7 +240,7 @@ static void a_job_that_lost_its_front_end_is_left(void **state)
 {
     struct job endless = lab_job("tree", "tree:b=9,d=100,seed=2", "abdada", 100);
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 4, 2);
+    struct chaos_options options = lab_cluster(&job, 4, 2);
     struct lab_post post[] = {{.job = &job, .front = 0, .at_ns = 10 * TEST_MS},
                               {.job = &endless, .front = 1}};
     struct lab_fault fault = {.kind = LAB_KILL,
@@ -280,12 +249,12 @@ static void a_job_that_lost_its_front_end_is_left(void **state)
                               .lasts_ns = LAB_FOR_EVER,
                               .at_ns = 5 * TEST_MS};
     (void)state;
-    options.post = post;
-    options.posts = 2;
-    options.fronts = 2;
-    struct lab_result r = lab_faulted(options, fault);
+    options.lab.post = post;
+    options.lab.posts = 2;
+    options.lab.fronts = 2;
+    struct chaos_result r = lab_faulted(options, fault);
     assert_nothing_left(&r);
-    assert_true(r.answer[0].answered);
+    assert_true(r.lab.answer[0].answered);
     assert_int_equal(r.faults[LAB_KILL], 1);
     fault.kind = LAB_CUT; /* its stop, if any, is not heard either */
     fault.shards = 2;
@@ -303,8 +272,8 @@ static void the_same_seed_draws_the_same_run(void **state)
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct chaos_outcome one = run_seed(seed, &(struct chaos_wish){0});
         struct chaos_outcome two = run_seed(seed, &(struct chaos_wish){0});
-        assert_int_equal(one.faulty.trace, two.faulty.trace);
-        assert_int_equal(one.faultless.trace, two.faultless.trace);
+        assert_int_equal(one.faulty.lab.trace, two.faulty.lab.trace);
+        assert_int_equal(one.faultless.lab.trace, two.faultless.lab.trace);
         assert_int_equal(one.faults, two.faults);
         assert_memory_equal(one.fault, two.fault, one.faults * sizeof one.fault[0]);
     }
@@ -327,8 +296,8 @@ static void wishes_are_granted(void **state)
     assert_string_equal(plan.job[0].text, job.text);
     assert_int_equal(plan.job[0].depth, 4);
     assert_ptr_equal(plan.job[0].algorithm, wish.algorithm);
-    assert_int_equal(plan.lab.workers, 3);
-    assert_int_equal(plan.lab.shards, 2);
+    assert_int_equal(plan.options.lab.workers, 3);
+    assert_int_equal(plan.options.lab.shards, 2);
     assert_int_equal(chaos_draw_faults(&plan, 1000, fault), 20);
     chaos_free(&plan);
     job_free(&job);
@@ -349,7 +318,7 @@ static void faults_come_within_the_search(void **state)
         unsigned drawn = 0;
         for (unsigned kind = 0; kind < LAB_FAULT_KINDS; kind++) {
             bool is_wired = kind == LAB_RESET || kind == LAB_HALF_OPEN || kind == LAB_DEAF;
-            drawn += chaos_has(seed, kind) && (!is_wired || plan.lab.is_wired);
+            drawn += chaos_has(seed, kind) && (!is_wired || plan.options.is_wired);
         }
         assert_in_range(n, drawn > 0, drawn > 0 ? LAB_FAULTS_MAX : 0);
         for (unsigned i = 0; i < n; i++) {
@@ -358,16 +327,17 @@ static void faults_come_within_the_search(void **state)
                 f->kind == LAB_RESET || f->kind == LAB_HALF_OPEN || f->kind == LAB_DEAF;
             bool of_links =
                 f->kind == LAB_CUT || f->kind == LAB_DELAY || f->kind == LAB_LOSS || of_connections;
-            assert_true(plan.lab.is_wired || !of_connections);
+            assert_true(plan.options.is_wired || !of_connections);
             kinds[f->kind]++;
             assert_true(chaos_has(seed, f->kind));
             for_ever += f->lasts_ns == LAB_FOR_EVER;
-            long_ones += f->lasts_ns > plan.lab.heartbeat_ms * UINT64_C(3500000);
+            long_ones += f->lasts_ns > plan.options.lab.heartbeat_ms * UINT64_C(3500000);
             assert_true(f->at_ns <= within);
             assert_true(f->lasts_ns >= TEST_MS / 10);
-            assert_true(f->worker + f->workers <= plan.lab.fronts - 1 + plan.lab.workers +
-                                                      (of_links ? plan.lab.watchers : 0));
-            assert_true(f->shard + f->shards <= plan.lab.shards);
+            assert_true(f->worker + f->workers <= plan.options.lab.fronts - 1 +
+                                                      plan.options.lab.workers +
+                                                      (of_links ? plan.options.watchers : 0));
+            assert_true(f->shard + f->shards <= plan.options.lab.shards);
             assert_true(of_links ? f->workers > 0 && f->shards > 0
                                  : f->workers > 0 || f->shards > 0);
             assert_false(f->kind == LAB_KILL && f->workers > 0 && f->worker == 0);
@@ -390,7 +360,6 @@ int main(void)
         cmocka_unit_test(a_liar_that_is_believed_is_caught),
         cmocka_unit_test(a_liar_that_garbles_says_nothing_possible),
         cmocka_unit_test(planted_faults_of_jobs_are_caught),
-        cmocka_unit_test(versions_that_nobody_receives_are_caught),
         cmocka_unit_test(watchers_notice_what_is_not_so),
         cmocka_unit_test(a_stale_worker_index_is_caught),
         cmocka_unit_test(a_job_that_lost_its_front_end_is_left),

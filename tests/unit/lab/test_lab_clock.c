@@ -1,7 +1,7 @@
 /* Clocks of the virtual cluster: they drift, stand still and jump, and nothing lives by another's.
  */
+#include "tests/chaos/lab_clock.h"
 #include "tests/support/test_lab.h"
-#include "worker/lab/lab_clock.h"
 
 #include "common/rng.h"
 
@@ -44,11 +44,11 @@ static void a_clock_that_does_not_drift_shows_virtual_time(void **state)
 }
 
 /* Over 2 shards, with a heartbeat of 20 ms, in clocks of their own. */
-static struct lab_options clocks(const struct job *job)
+static struct chaos_options clocks(const struct job *job)
 {
-    struct lab_options options = lab_cluster(job, 4, 2);
+    struct chaos_options options = lab_cluster(job, 4, 2);
     options.drift_ppm = 10000;
-    options.inflight_age_max_ms = 2000;
+    options.lab.inflight_age_max_ms = 2000;
     return options;
 }
 
@@ -56,22 +56,22 @@ static struct lab_options clocks(const struct job *job)
 static void a_host_that_was_suspended_is_declared_dead_once(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = clocks(&job);
+    struct chaos_options options = clocks(&job);
     struct lab_fault fault = {
         .kind = LAB_SUSPEND, .worker = 2, .workers = 1, .lasts_ns = 1000 * UINT64_C(1000000)};
     (void)state;
-    struct lab_result sound = lab_do(&options);
+    struct chaos_result sound = lab_do(&options);
     assert_nothing_left(&sound);
     assert_int_equal(sound.expired_sessions, 0);
-    fault.at_ns = sound.end_ns / 2;
+    fault.at_ns = sound.lab.end_ns / 2;
     struct lab_post post[] = {{.job = &job}, {.job = &job, .at_ns = 2000 * UINT64_C(1000000)}};
-    options.post = post;
-    options.posts = 2; /* the second when it is back */
-    struct lab_result r = lab_faulted(options, fault);
+    options.lab.post = post;
+    options.lab.posts = 2; /* the second when it is back */
+    struct chaos_result r = lab_faulted(options, fault);
     assert_nothing_left(&r);
     assert_int_equal(r.faults[LAB_SUSPEND], 1);
     assert_int_equal(r.expired_sessions, 2);
-    assert_int_equal(r.answer[1].search.score, lab_sequential(&job));
+    assert_int_equal(r.lab.answer[1].search.score, lab_sequential(&job));
     job_free(&job);
 }
 
@@ -79,20 +79,20 @@ static void a_host_that_was_suspended_is_declared_dead_once(void **state)
 static void a_shard_that_was_suspended_declares_nobody_dead(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = clocks(&job);
+    struct chaos_options options = clocks(&job);
     struct lab_fault fault = {
         .kind = LAB_SUSPEND, .shard = 1, .shards = 1, .lasts_ns = 1000 * UINT64_C(1000000)};
     struct lab_post post[] = {{.job = &job}, {.job = &job, .at_ns = 2000 * UINT64_C(1000000)}};
     (void)state;
-    options.post = post;
-    options.posts = 2;
+    options.lab.post = post;
+    options.lab.posts = 2;
     fault.at_ns = 5 * TEST_MS;
-    struct lab_result r = lab_faulted(options, fault);
+    struct chaos_result r = lab_faulted(options, fault);
     assert_nothing_left(&r);
-    assert_true(r.downs >= 4);
+    assert_true(r.lab.downs >= 4);
     assert_int_equal(r.expired_sessions, 0);
-    assert_int_equal(r.answer[0].search.score, lab_sequential(&job));
-    assert_int_equal(r.answer[1].search.score, lab_sequential(&job));
+    assert_int_equal(r.lab.answer[0].search.score, lab_sequential(&job));
+    assert_int_equal(r.lab.answer[1].search.score, lab_sequential(&job));
     job_free(&job);
 }
 
@@ -100,15 +100,15 @@ static void a_shard_that_was_suspended_declares_nobody_dead(void **state)
 static void a_front_end_that_was_suspended_answers(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = clocks(&job);
+    struct chaos_options options = clocks(&job);
     struct lab_fault fault = {
         .kind = LAB_SUSPEND, .workers = 1, .lasts_ns = 1000 * UINT64_C(1000000)};
     (void)state;
-    fault.at_ns = lab_do(&options).end_ns / 2;
-    struct lab_result r = lab_faulted(options, fault);
+    fault.at_ns = lab_do(&options).lab.end_ns / 2;
+    struct chaos_result r = lab_faulted(options, fault);
     assert_nothing_left(&r);
-    assert_true(r.end_ns > fault.lasts_ns);
-    assert_int_equal(r.answer[0].search.score, lab_sequential(&job));
+    assert_true(r.lab.end_ns > fault.lasts_ns);
+    assert_int_equal(r.lab.answer[0].search.score, lab_sequential(&job));
     job_free(&job);
 }
 
@@ -117,7 +117,7 @@ static void a_front_end_that_was_suspended_answers(void **state)
 static void a_front_end_started_on_a_suspended_host_answers(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = clocks(&job);
+    struct chaos_options options = clocks(&job);
     struct lab_post post[] = {{.job = &job}, {.front = 1, .job = &job, .at_ns = 5 * TEST_MS}};
     struct lab_fault fault[] = {
         {.kind = LAB_KILL, .shards = 2, .lasts_ns = LAB_FOR_EVER, .at_ns = 8 * TEST_MS},
@@ -125,18 +125,18 @@ static void a_front_end_started_on_a_suspended_host_answers(void **state)
         {.kind = LAB_KILL, .worker = 1, .workers = 1, .lasts_ns = 5 * TEST_MS},
     };
     (void)state;
-    options.fronts = 2;
-    options.post = post;
-    options.posts = 2;
+    options.lab.fronts = 2;
+    options.lab.post = post;
+    options.lab.posts = 2;
     options.fault = fault;
     options.faults = 3;
     fault[1].at_ns = 10 * TEST_MS;
     fault[2].at_ns = 15 * TEST_MS;
-    struct lab_result r = lab_do(&options);
+    struct chaos_result r = lab_do(&options);
     assert_int_equal(r.restarts, 1);
     assert_int_equal(r.unanswered, 0);
-    assert_true(r.answer[1].answered);
-    assert_int_equal(r.answer[1].search.score, lab_sequential(&job));
+    assert_true(r.lab.answer[1].answered);
+    assert_int_equal(r.lab.answer[1].search.score, lab_sequential(&job));
     job_free(&job);
 }
 
@@ -144,16 +144,16 @@ static void a_front_end_started_on_a_suspended_host_answers(void **state)
 static void a_jump_of_the_wall_clock_is_not_noticed(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = clocks(&job);
+    struct chaos_options options = clocks(&job);
     struct lab_fault fault = {.kind = LAB_JUMP, .workers = 4, .shards = 2, .at_ns = 5 * TEST_MS};
     (void)state;
     fault.amount = -(UINT64_C(86400) * 1000000000);
-    struct lab_result back = lab_faulted(options, fault);
+    struct chaos_result back = lab_faulted(options, fault);
     fault.amount = 1;
-    struct lab_result forward = lab_faulted(options, fault);
+    struct chaos_result forward = lab_faulted(options, fault);
     assert_nothing_left(&back);
     assert_int_equal(back.faults[LAB_JUMP], 4 + 2);
-    assert_int_equal(back.trace, forward.trace);
+    assert_int_equal(back.lab.trace, forward.lab.trace);
     options.planted.wall_clock = true;
     fault.amount = -(UINT64_C(86400) * 1000000000);
     struct lab_fault kill = {.kind = LAB_KILL,
@@ -166,7 +166,7 @@ static void a_jump_of_the_wall_clock_is_not_noticed(void **state)
     options.faults = 2;
     assert_true(lab_do(&options).sessions_stale > 0);
     options.planted.wall_clock = false;
-    struct lab_result sound = lab_do(&options);
+    struct chaos_result sound = lab_do(&options);
     assert_nothing_left(&sound);
     job_free(&job);
 }
@@ -174,7 +174,7 @@ static void a_jump_of_the_wall_clock_is_not_noticed(void **state)
 static void clocks_that_are_compared_are_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
-    struct lab_options options = clocks(&job);
+    struct chaos_options options = clocks(&job);
     (void)state;
     options.planted.compare_clocks = true;
     assert_true(lab_do(&options).unconnected > 0);

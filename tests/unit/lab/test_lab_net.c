@@ -2,7 +2,7 @@
  * network does to streams, and beside who is no client at all. */
 #include "tests/support/test_lab.h"
 
-#include "worker/lab/lab_dealer.h"
+#include "tests/chaos/lab_dealer.h"
 
 #include <string.h>
 
@@ -10,12 +10,12 @@ static const char tree[] = "tree:b=12,d=6,seed=3,order=60";
 
 enum { SEEDS = 8 };
 
-static struct lab_options wired(const struct job *job, uint64_t seed)
+static struct chaos_options wired(const struct job *job, uint64_t seed)
 {
-    struct lab_options options = lab_cluster(job, 4, 2);
+    struct chaos_options options = lab_cluster(job, 4, 2);
     options.is_wired = true;
     options.has_keys = seed % 4 == 0;
-    options.seed = seed;
+    options.lab.seed = seed;
     return options;
 }
 
@@ -47,12 +47,12 @@ static void scores_pass_through_connections(void **state)
     int score = lab_sequential(&job);
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct lab_options options = wired(&job, seed);
-        struct lab_result r = lab_do(&options);
-        assert_true(r.answer[0].answered);
-        assert_int_equal(r.answer[0].search.score, score);
-        assert_true(r.asks > 100);
-        assert_int_equal(r.downs, 0);
+        struct chaos_options options = wired(&job, seed);
+        struct chaos_result r = lab_do(&options);
+        assert_true(r.lab.answer[0].answered);
+        assert_int_equal(r.lab.answer[0].search.score, score);
+        assert_true(r.lab.asks > 100);
+        assert_int_equal(r.lab.downs, 0);
         assert_nothing_left(&r);
     }
     job_free(&job);
@@ -63,28 +63,28 @@ static void the_same_seed_gives_the_same_trace(void **state)
     struct job job = lab_job("tree", tree, "abdada", 6);
     (void)state;
     for (uint64_t seed = 3; seed <= 4; seed++) { /* without keys, with keys */
-        struct lab_options options = wired(&job, seed);
-        options.loss_ppm = 5000;
+        struct chaos_options options = wired(&job, seed);
+        options.lab.loss_ppm = 5000;
         options.lie_ns = TEST_MS / 10;
-        struct lab_result one = lab_do(&options), two = lab_do(&options);
+        struct chaos_result one = lab_do(&options), two = lab_do(&options);
         assert_memory_equal(&one, &two, sizeof one);
-        options.seed += 4;
-        assert_true(lab_do(&options).trace != one.trace);
+        options.lab.seed += 4;
+        assert_true(lab_do(&options).lab.trace != one.lab.trace);
     }
     job_free(&job);
 }
 
 /* ---- with one ---- */
 
-static struct lab_result with_fault(uint64_t seed, const struct job *job, int score,
-                                    struct lab_fault fault)
+static struct chaos_result with_fault(uint64_t seed, const struct job *job, int score,
+                                      struct lab_fault fault)
 {
-    struct lab_options options = wired(job, seed);
+    struct chaos_options options = wired(job, seed);
     fault.ways = LAB_BOTH_WAYS;
-    fault.at_ns = fault.at_ns != 0 ? fault.at_ns : lab_do(&options).end_ns / 2;
-    struct lab_result r = lab_faulted(options, fault);
-    assert_true(r.answer[0].answered);
-    assert_int_equal(r.answer[0].search.score, score);
+    fault.at_ns = fault.at_ns != 0 ? fault.at_ns : lab_do(&options).lab.end_ns / 2;
+    struct chaos_result r = lab_faulted(options, fault);
+    assert_true(r.lab.answer[0].answered);
+    assert_int_equal(r.lab.answer[0].search.score, score);
     assert_nothing_left(&r);
     return r;
 }
@@ -103,7 +103,7 @@ static void a_fault_of_connections_changes_no_score(void **state)
                                                       .workers = 3,
                                                       .shards = 2,
                                                       .lasts_ns = 10 * TEST_MS})
-                            .downs;
+                            .lab.downs;
         }
     }
     assert_true(downs[0] > 0 && downs[1] > 0);
@@ -139,13 +139,13 @@ static void good_clients_are_served_beside_intruders(void **state)
     uint64_t intrusions = 0, storms = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct lab_options options = wired(&job, seed);
+        struct chaos_options options = wired(&job, seed);
         options.lie_ns = 50 * TEST_US;
-        struct lab_result r = lab_do(&options);
-        assert_int_equal(r.answer[0].search.score, score);
+        struct chaos_result r = lab_do(&options);
+        assert_int_equal(r.lab.answer[0].search.score, score);
         assert_nothing_left(&r);
-        assert_int_equal(r.timeouts, 0); /* nobody waited long */
-        assert_int_equal(r.downs, 0);
+        assert_int_equal(r.lab.timeouts, 0); /* nobody waited long */
+        assert_int_equal(r.lab.downs, 0);
         intrusions += r.intrusions;
         storms += r.storms;
     }
@@ -156,34 +156,34 @@ static void good_clients_are_served_beside_intruders(void **state)
 /* ---- planted faults ---- */
 
 static unsigned caught(struct lab_planted planted, uint64_t lie_ns,
-                       unsigned (*count)(const struct lab_result *r))
+                       unsigned (*count)(const struct chaos_result *r))
 {
     struct job job = lab_job("tree", tree, "abdada", 6);
     const struct lab_fault fault = {
         .kind = LAB_KILL, .worker = 1, .workers = 3, .lasts_ns = LAB_FOR_EVER, .at_ns = TEST_MS};
     unsigned seeds = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct lab_options options = wired(&job, seed);
+        struct chaos_options options = wired(&job, seed);
         options.planted = planted;
         options.lie_ns = lie_ns;
-        struct lab_result r = lab_faulted(options, fault);
+        struct chaos_result r = lab_faulted(options, fault);
         seeds += count(&r) > 0;
     }
     job_free(&job);
     return seeds;
 }
 
-static unsigned broken(const struct lab_result *r)
+static unsigned broken(const struct chaos_result *r)
 {
     return r->broken_streams;
 }
 
-static unsigned over(const struct lab_result *r)
+static unsigned over(const struct chaos_result *r)
 {
     return r->over_budget;
 }
 
-static unsigned left(const struct lab_result *r)
+static unsigned left(const struct chaos_result *r)
 {
     return r->connections_left;
 }

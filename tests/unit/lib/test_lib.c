@@ -6,22 +6,6 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-static struct server server;
-
-static int start(void **state)
-{
-    (void)state;
-    server_start(&server, "127.0.0.1:0", NULL);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    server_end(&server, SIGTERM);
-    return 0;
-}
-
 /* Each test has a namespace of its own. */
 static uint64_t fresh(void)
 {
@@ -61,6 +45,49 @@ static void ask_store_release_and_peek_meet_in_the_table(void **state)
     assert_int_equal(figure(b, -1, "in_flight"), 1);
     assert_int_equal(abdada_close(a), ABDADA_OK);
     assert_int_equal(abdada_close(b), ABDADA_OK);
+}
+
+static void a_cut_says_its_bound(void **state)
+{
+    (void)state;
+    static const struct {
+        int score, bound;
+    } wanted[] = {{50, ABDADA_LOWER}, {-50, ABDADA_UPPER}, {0, ABDADA_EXACT}};
+    struct abdada *t = open_at(&server, fresh());
+    struct abdada_answer answer;
+    for (unsigned i = 0; i < 3; i++) {
+        int bound = wanted[i].bound;
+        assert_int_equal(abdada_store(t, i, 5, wanted[i].score, (unsigned)bound, 0), ABDADA_OK);
+        assert_int_equal(abdada_ask(t, i, 5, -10, 10, 0, &answer), ABDADA_OK);
+        assert_true(answer.verdict == ABDADA_CUT && answer.bound == bound);
+    }
+    assert_int_equal(abdada_ask(t, 9, 5, -10, 10, 0, &answer), ABDADA_OK);
+    assert_true(answer.verdict == ABDADA_OPEN && answer.bound == 0);
+    abdada_close(t);
+}
+
+static void one_is_alone_at_a_key_of_any_depth(void **state)
+{
+    (void)state;
+    uint64_t ns = fresh();
+    struct abdada *a = open_at(&server, ns), *b = open_at(&server, ns);
+    struct abdada_answer answer;
+    struct abdada *const handle[] = {a, b};
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(
+            abdada_ask(handle[i], 1, ABDADA_ANY_DEPTH, -1, 1, ABDADA_EXCLUSIVE, &answer),
+            ABDADA_OK);
+        assert_int_equal(answer.verdict, i == 0 ? ABDADA_OPEN : ABDADA_BUSY);
+        assert_int_equal(abdada_store(a, 1, 7 + i, 0, ABDADA_EXACT, 42), ABDADA_OK);
+    }
+    assert_int_equal(answer.move, 0);
+    assert_int_equal(abdada_release(a, 1, ABDADA_ANY_DEPTH), ABDADA_OK);
+    assert_int_equal(abdada_flush(a), ABDADA_OK);
+    WAIT_FOR(abdada_ask(b, 1, ABDADA_ANY_DEPTH, -1, 1, ABDADA_EXCLUSIVE, &answer) == ABDADA_OK &&
+             answer.verdict == ABDADA_OPEN);
+    assert_int_equal(answer.move, 42);
+    abdada_close(a);
+    abdada_close(b);
 }
 
 static void strict_results_of_two_depths_stay_beside_each_other(void **state)
@@ -530,6 +557,50 @@ static void two_threads_in_one_handle_are_an_error(void **state)
     abdada_close(w.t);
 }
 
+enum { TURNS = 4 };
+
+static void *ask_often(void *self)
+{
+    struct abdada *t = self;
+    for (uint64_t i = 0; i < 200; i++) {
+        struct abdada_answer answer;
+        if (abdada_ask(t, i, 5, -1, 1, 0, &answer) != ABDADA_OK ||
+            abdada_store(t, i, 5, 0, ABDADA_EXACT, 0) != ABDADA_OK) {
+            return self;
+        }
+    }
+    return NULL;
+}
+
+static void threads_take_turns_if_they_say_so(void **state)
+{
+    (void)state;
+    uint64_t ns = fresh();
+    struct abdada_options options = options_for(&server, ns);
+    options.flags = ABDADA_TURNS;
+    struct seen seen = {.count = 0};
+    options.node_done = on_done;
+    options.self = &seen;
+    struct abdada *t = seen.t = open_with(&options), *other = open_at(&server, ns);
+    struct abdada_answer answer;
+    pthread_t thread[TURNS];
+    for (unsigned i = 0; i < TURNS; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, ask_often, t), 0);
+    }
+    for (unsigned i = 0; i < TURNS; i++) {
+        void *failed;
+        pthread_join(thread[i], &failed);
+        assert_null(failed);
+    }
+    assert_int_equal(abdada_ask(t, 1000, 5, -1, 1, 0, &answer), ABDADA_OK);
+    assert_int_equal(abdada_store(other, 1000, 5, 0, ABDADA_EXACT, 0), ABDADA_OK);
+    assert_int_equal(abdada_flush(other), ABDADA_OK);
+    WAIT_FOR((abdada_serve(t), seen.count) > 0);
+    assert_int_equal(seen.inner, ABDADA_E_IN_USE); /* a callback has the turn already */
+    abdada_close(t);
+    abdada_close(other);
+}
+
 static void a_child_has_no_handles(void **state)
 {
     (void)state;
@@ -595,6 +666,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ask_store_release_and_peek_meet_in_the_table),
+        cmocka_unit_test(a_cut_says_its_bound),
+        cmocka_unit_test(one_is_alone_at_a_key_of_any_depth),
         cmocka_unit_test(strict_results_of_two_depths_stay_beside_each_other),
         cmocka_unit_test(a_close_frees_what_it_was_in),
         cmocka_unit_test(namespaces_never_meet_and_raw_keys_are_as_they_are),
@@ -610,8 +683,9 @@ int main(void)
         cmocka_unit_test(statistics_have_names),
         cmocka_unit_test(a_job_that_a_shard_does_not_take_is_said),
         cmocka_unit_test(two_threads_in_one_handle_are_an_error),
+        cmocka_unit_test(threads_take_turns_if_they_say_so),
         cmocka_unit_test(a_child_has_no_handles),
         cmocka_unit_test(few_descriptors_are_an_error),
     };
-    return cmocka_run_group_tests(tests, start, finish);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

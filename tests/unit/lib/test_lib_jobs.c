@@ -2,14 +2,14 @@
  * want to. */
 #include "tests/support/test_lib.h"
 
-#include "proto/transport/lane.h"
-#include "worker/transport/transport.h"
+#include "proto/lane/lane.h"
+#include "worker/lane/lanes.h"
 
 /* A session of role worker. */
 struct mock {
-    struct transport *transport;
+    struct lanes *lanes;
     struct options_servers servers;
-    struct client_lane lane;
+    struct lane lane;
     uint64_t job, evaluation, namespace_id; /* of the last JOB */
     char position[128];
     unsigned stops;
@@ -17,7 +17,7 @@ struct mock {
 
 enum { SHARDS = 2 };
 
-static struct server server, second;
+static struct server second;
 static char both[128]; /* their addresses */
 static struct abdada *front;
 static struct mock worker[2];
@@ -46,11 +46,11 @@ static void serve(struct mock *m)
 
 static void mock_open(struct mock *m)
 {
-    char why[TRANSPORT_WHY_MAX];
+    char why[LANES_WHY_MAX];
     assert_int_equal(options_servers(both, &m->servers), ERR_OK);
-    struct transport_address address = {.server = m->servers.server, .servers = SHARDS};
-    assert_int_equal(transport_open(&m->transport, &address, 1, NULL, why), ERR_OK);
-    assert_int_equal(transport_lane(m->transport, NULL, &m->lane.shell), ERR_OK);
+    struct lanes_address address = {.server = m->servers.server, .servers = SHARDS};
+    assert_int_equal(lanes_open(&m->lanes, &address, 1, NULL, why), ERR_OK);
+    assert_int_equal(lanes_add(m->lanes, NULL, &m->lane), ERR_OK);
     struct client_options options = {
         .shards = SHARDS, .role = PROTO_WORKER, .instance = clock_unique(), .name = "mock"};
     assert_int_equal(lane_open(&m->lane, &options), ERR_OK);
@@ -60,7 +60,7 @@ static void mock_open(struct mock *m)
 static void mock_close(struct mock *m)
 {
     lane_close(&m->lane);
-    transport_close(&m->transport);
+    lanes_close(&m->lanes);
 }
 
 static void front_open(void)
@@ -136,7 +136,7 @@ static void say_to(struct mock *m, unsigned shard, uint8_t depth, uint64_t nodes
                                     .job_report =
                                         report_of(m, PROTO_JOB_SEARCHING, depth, 10, nodes, line)};
     size_t length = proto_encode(&message, bytes, sizeof bytes);
-    assert_true(length > 0 && m->lane.shell.send(m->lane.shell.self, shard, bytes, length));
+    assert_true(length > 0 && m->lane.send(m->lane.self, shard, bytes, length));
 }
 
 static void serve_all(void)

@@ -8,7 +8,6 @@ _Static_assert(sizeof(struct abdada_answer) == 12 && sizeof(struct abdada_peeked
                    sizeof(struct abdada_figure) == 40,
                "arrays that programs give and get");
 
-static struct server server;
 static struct abdada *table, *front, *closed;
 static struct abdada_answer answer;
 static struct abdada_peeked peeked;
@@ -95,6 +94,10 @@ static void every_call_refuses(struct abdada *t)
         ROW(E_HANDLE, abdada_release_many(t, &release, 1)),
         ROW(E_HANDLE, abdada_peek_many(t, &peek, 1, &peeked)),
         ROW(E_HANDLE, abdada_flush(t)),
+        ROW(E_HANDLE, abdada_share(t, 1, 1, 0, ABDADA_EXACT, 0)),
+        ROW(E_HANDLE, abdada_share_many(t, &store, 1)),
+        ROW(E_HANDLE, abdada_take_shared(t, &store, 1)),
+        ROW(E_HANDLE, abdada_new_search(t, 1)),
         ROW(E_HANDLE, abdada_ask_send(t, &ask, &ticket)),
         ROW(E_HANDLE, abdada_ask_poll(t, ended, &answer)),
         ROW(E_HANDLE, abdada_ask_await(t, ended, 1, &answer)),
@@ -193,6 +196,13 @@ static void stores_releases_and_peeks_are_checked(void **state)
         ROW(E_ARGUMENT, abdada_store(table, 1, 1, 0, ABDADA_EXACT, 65536)),
         ROW(E_ARGUMENT, abdada_store_many(table, store, 2)),
         ROW(E_ARGUMENT, abdada_store_many(table, NULL, 1)),
+        ROW(E_ARGUMENT, abdada_share(table, 1, 251, 0, ABDADA_EXACT, 0)),
+        ROW(E_ARGUMENT, abdada_share(table, 1, 1, 0, 0, 0)),
+        ROW(E_ARGUMENT, abdada_share_many(table, store, 2)),
+        ROW(E_ARGUMENT, abdada_share_many(table, NULL, 1)),
+        ROW(E_ARGUMENT, abdada_take_shared(table, NULL, 1)),
+        ROW(E_ROLE, abdada_share(table, 1, 1, 0, ABDADA_EXACT, 0)), /* opened without a feed */
+        ROW(E_ROLE, abdada_take_shared(table, store, 1)),
         ROW(E_ARGUMENT, abdada_release(table, 1, 251)),
         ROW(E_ARGUMENT, abdada_release(table, 1, 257)),
         ROW(E_ARGUMENT, abdada_release_many(table, release, 2)),
@@ -341,7 +351,8 @@ CHANGE(bad_port, o->servers = "127.0.0.1:99999")
 CHANGE(bad_url, o->servers = "redis://")
 CHANGE(other_url, o->servers = "http://127.0.0.1:80")
 CHANGE(bad_role, o->role = 2)
-CHANGE(bad_flags, o->flags = 2)
+CHANGE(bad_flags, o->flags = 4)
+CHANGE(deep_share, o->share_depth = 64)
 CHANGE(soon, o->answer_ms = 4)
 CHANGE(late, o->answer_ms = 10001)
 CHANGE(tickets, o->tickets = 129)
@@ -375,6 +386,7 @@ static void options_are_checked(void **state)
         ROW(E_ADDRESS, open_changed(other_url, "")),
         ROW(E_ARGUMENT, open_changed(bad_role, "role: ABDADA_TABLE or ")),
         ROW(E_ARGUMENT, open_changed(bad_flags, "flags: ")),
+        ROW(E_ARGUMENT, open_changed(deep_share, "share_depth: ")),
         ROW(E_ARGUMENT, open_changed(soon, "answer_ms: ")),
         ROW(E_ARGUMENT, open_changed(late, "answer_ms: ")),
         ROW(E_ARGUMENT, open_changed(tickets, "tickets: ")),
@@ -398,6 +410,7 @@ static void every_error_has_words_of_its_own(void **state)
     assert_string_equal(abdada_error_text(2), "unknown error");
     assert_string_equal(abdada_version(), ABDADA_VERSION);
     assert_true(abdada_hash("a") != abdada_hash("b") && abdada_hash(NULL) == 0);
+    assert_true(abdada_mix(1) != abdada_mix(2) && abdada_mix(1) >> 56 != abdada_mix(2) >> 56);
 }
 
 int main(void)

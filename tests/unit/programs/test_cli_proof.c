@@ -3,14 +3,13 @@
 #include "common/rng.h"
 #include "worker/games/othello/othello.h"
 #include "worker/games/othello/solver.h"
-#include "worker/programs/othello/proof_contents.h"
+#include "worker/programs/othello/proof.h"
 #include "worker/programs/othello/prove.h"
 
 #include <stdlib.h>
 #include <unistd.h>
-#include <zstd.h>
 
-enum { MOVES_MAX = 1 << 14, TEXT_MAX = 1 << 16, FRAMES_MAX = 1 << 17 };
+enum { MOVES_MAX = 1 << 14, TEXT_MAX = 1 << 16, MEMBERS_MAX = 1 << 17 };
 
 /* A proof by its parts, which a test may change. */
 struct sample {
@@ -31,7 +30,7 @@ static int value_of(struct othello_board board)
     return value;
 }
 
-static bool choose_best(void *self, const struct proof_walk *walk, unsigned *square)
+static enum err choose_best(void *self, const struct proof_walk *walk, unsigned *square)
 {
     struct sample *s = self;
     int value;
@@ -39,18 +38,18 @@ static bool choose_best(void *self, const struct proof_walk *walk, unsigned *squ
                               NULL, &value, square));
     assert_true(value >= walk->claim.value && s->moves < MOVES_MAX);
     s->move[s->moves++] = (unsigned char)*square;
-    return true;
+    return ERR_OK;
 }
 
-static bool choose_next(void *self, const struct proof_walk *walk, unsigned *square)
+static enum err choose_next(void *self, const struct proof_walk *walk, unsigned *square)
 {
     struct sample *s = self;
     (void)walk;
     if (s->read == s->moves) {
-        return false;
+        return ERR_ABSENT;
     }
     *square = s->move[s->read++];
-    return true;
+    return ERR_OK;
 }
 
 static void prove(struct sample *s, unsigned leaf)
@@ -92,36 +91,35 @@ static void draw(struct sample *s, uint64_t *rng, unsigned empties)
 static size_t text_of(struct sample *s, char text[TEXT_MAX])
 {
     struct proof_walk walk = {.leaf = s->leaf, .self = s, .choose = choose_next};
-    char line[PROOF_LINE_MAX], board[67];
-    const struct proof_head head = {s->leaf, 1};
+    char board[67];
     size_t n = 0;
     s->read = 0;
     (void)proof_walk(&walk, s->board, s->is_black, s->score);
     proof_close(&walk);
-    proof_head_line(&head, line);
-    n += (size_t)sprintf(text + n, "%s\n", line);
+    n += (size_t)sprintf(text + n, PROOF_HEAD_LINE "\n", PROOF_VERSION, s->leaf, 1u);
     othello_format(s->board, s->is_black, board);
-    proof_position_line(board, line);
-    n += (size_t)sprintf(text + n, "%s\n", line);
-    proof_score_line(s->score, line);
-    n += (size_t)sprintf(text + n, "%s\n", line);
+    n += (size_t)sprintf(text + n, PROOF_POSITION_LINE "\n", board);
+    n += (size_t)sprintf(text + n, PROOF_SCORE_LINE "\n", s->score);
     for (unsigned i = 0; i < s->moves; i++) {
         n += (size_t)sprintf(
             text + n, "%c%c%s", 'a' + s->move[i] % 8, '1' + s->move[i] / 8,
             i + 1 == s->moves || i % PROOF_LINE_MOVES == PROOF_LINE_MOVES - 1 ? "\n" : "");
     }
-    proof_end_line(walk.claims, walk.leaves, proof_crc32(0, text, n), line);
-    return n + (size_t)sprintf(text + n, "%s\n", line);
+    const uint32_t crc = (uint32_t)crc32(0, (const uint8_t *)text, (unsigned)n);
+    return n + (size_t)sprintf(text + n, PROOF_END_LINE "\n", walk.claims, walk.leaves, crc);
 }
 
-static size_t compress(const char *text, size_t n, uint8_t bytes[FRAMES_MAX])
+/* A member of gzip. */
+static size_t make_member(const char *text, size_t n, uint8_t bytes[MEMBERS_MAX])
 {
-    ZSTD_CCtx *zstd = ZSTD_createCCtx();
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
-    const size_t size = ZSTD_compress2(zstd, bytes, FRAMES_MAX, text, n);
-    assert_false(ZSTD_isError(size));
-    ZSTD_freeCCtx(zstd);
-    return size;
+    z_stream z = {.next_in = (uint8_t *)text,
+                  .avail_in = (unsigned)n,
+                  .next_out = bytes,
+                  .avail_out = MEMBERS_MAX};
+    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(deflateEnd(&z), Z_OK);
+    return z.total_out;
 }
 
 struct verdict {
@@ -165,8 +163,8 @@ static struct verdict check_bytes(const uint8_t *bytes, size_t size)
 
 static struct verdict check_text(const char *text, size_t n)
 {
-    static uint8_t bytes[FRAMES_MAX];
-    return check_bytes(bytes, compress(text, n, bytes));
+    static uint8_t bytes[MEMBERS_MAX];
+    return check_bytes(bytes, make_member(text, n, bytes));
 }
 
 static struct verdict check_sample(struct sample *s)
@@ -186,9 +184,9 @@ static void the_plain_solver_knows_what_boards_are_worth(void **state)
         draw(&s, &rng, i % 11);
         const int value = value_of(s.board);
         for (int v = value - 3; v <= value + 3; v++) {
-            const struct proof_claim least = {
+            const struct othello_claim least = {
                 .board = s.board, .value = (int8_t)v, .is_lower = true};
-            const struct proof_claim most = {.board = s.board, .value = (int8_t)v};
+            const struct othello_claim most = {.board = s.board, .value = (int8_t)v};
             assert_int_equal(proof_solve(&least, &nodes), value >= v);
             assert_int_equal(proof_solve(&most, &nodes), value <= v);
         }
@@ -319,18 +317,18 @@ static void every_bit_of_the_file_counts(void **state)
 {
     (void)state;
     static char text[TEXT_MAX];
-    static uint8_t bytes[FRAMES_MAX];
+    static uint8_t bytes[MEMBERS_MAX];
     uint64_t rng = 5;
     struct sample s;
     draw(&s, &rng, 10);
     prove(&s, 5);
-    const size_t size = compress(text, text_of(&s, text), bytes);
+    const size_t size = make_member(text, text_of(&s, text), bytes);
     const struct verdict whole = check_bytes(bytes, size);
     assert_true(whole.is_valid);
     for (size_t bit = 0; bit < 8 * size; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         const struct verdict v = check_bytes(bytes, size);
-        /* A bit of the frame's head says nothing. */
+        /* A bit of the member's head says nothing. */
         assert_true(v.err != ERR_OK ||
                     (v.claims == whole.claims && v.leaves == whole.leaves &&
                      v.score.board.own == s.board.own && v.score.board.other == s.board.other &&
@@ -395,68 +393,92 @@ static void a_text_that_is_no_proof_is_refused_in_a_line(void **state)
         }
     }
     static const uint8_t plain[] = "abdada-proof";
-    assert_non_null(strstr(check_bytes(plain, sizeof plain).why, "no file of frames"));
+    assert_non_null(strstr(check_bytes(plain, sizeof plain).why, "not a proof file"));
 }
 
 static void a_proof_beyond_the_bounds_is_refused(void **state)
 {
     (void)state;
     static char text[TEXT_MAX];
-    static uint8_t bytes[FRAMES_MAX];
+    static uint8_t bytes[MEMBERS_MAX];
     uint64_t rng = 6;
     struct sample s;
     draw(&s, &rng, 12);
     prove(&s, 2);
-    const size_t size = compress(text, text_of(&s, text), bytes);
+    const size_t size = make_member(text, text_of(&s, text), bytes);
     assert_int_equal(check_within(bytes, size, 1 << 20, 2).err, ERR_OK);
     for (uint64_t max = 1; max < 100000; max *= 3) {
         const struct verdict v = check_within(bytes, size, max, 0);
         assert_int_equal(v.err, ERR_FULL);
-        assert_string_equal(v.why, "it needs more memory than --memory allows");
+        assert_string_equal(v.why, PROOF_NO_ROOM);
     }
     const struct verdict v = check_within(bytes, size, 0, 1);
     assert_int_equal(v.err, ERR_RANGE);
     assert_string_equal(v.why, "leaves of 2 empty squares take long: --max-leaf 2");
 }
 
-/* Frames of one byte of text more each, and each bit of a frame that is not the last: what is
- * damaged is not cut. */
-static void a_file_that_is_damaged_is_not_cut(void **state)
+static enum err read_lines(struct proof_reader *r, char *why)
+{
+    enum err err;
+    while ((err = proof_reader_line(r, why)) == ERR_OK) {
+    }
+    return err;
+}
+
+/* Each bit of a member that is not the last: what is damaged is not torn, so no writer cuts it. */
+static void a_file_that_is_damaged_is_not_torn(void **state)
 {
     (void)state;
     static const char text[] = "first\n", second[] = "the second line\n";
-    static uint8_t bytes[FRAMES_MAX];
+    static uint8_t bytes[MEMBERS_MAX];
     struct proof_reader r;
     char why[PROOF_WHY_MAX];
-    uint32_t crc;
-    const size_t first = compress(text, sizeof text - 1, bytes);
-    const size_t middle = first + compress(second, sizeof second - 1, bytes + first);
-    const size_t size = middle + compress(text, sizeof text - 1, bytes + middle);
+    const size_t first = make_member(text, sizeof text - 1, bytes);
+    const size_t middle = first + make_member(second, sizeof second - 1, bytes + first);
+    const size_t size = middle + make_member(text, sizeof text - 1, bytes + middle);
     for (size_t bit = 8 * first; bit < 8 * middle; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         assert_int_equal(proof_reader_of(&r, bytes, size), ERR_OK);
-        const enum err err = proof_reader_cut(&r, &crc, why);
-        /* A bit of the frame's head says nothing. */
-        assert_true(err == ERR_OK ? r.size == size &&
-                                        crc == proof_crc32(0, "first\nthe second line\nfirst\n", 28)
-                                  : err == ERR_PROTO && r.size == size);
+        const enum err err = read_lines(&r, why);
+        /* A bit of the member's head says nothing. */
+        assert_true(err == ERR_ABSENT ? r.whole == size && r.number == 3
+                                      : err == ERR_PROTO && r.whole == first && !r.is_torn);
         proof_reader_close(&r);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    for (size_t cut = middle; cut < size; cut++) {
+    for (size_t cut = middle + 1; cut < size; cut++) {
         assert_int_equal(proof_reader_of(&r, bytes, cut), ERR_OK);
-        assert_int_equal(proof_reader_cut(&r, &crc, why), ERR_OK);
-        assert_int_equal(r.size, middle);
+        assert_int_equal(read_lines(&r, why), ERR_PROTO);
+        assert_true(r.is_torn && r.whole == middle && r.number == 2);
         proof_reader_close(&r);
     }
 }
 
-/* What a writer that was killed leaves is cut to whole frames, and goes on from there. */
+/* A member has a bounded text: whatever there is, no more of it is read. */
+static void a_member_of_too_much_text_is_refused(void **state)
+{
+    (void)state;
+    static char text[PROOF_MEMBER_MAX + 1];
+    static uint8_t bytes[MEMBERS_MAX];
+    struct proof_reader r;
+    char why[PROOF_WHY_MAX];
+    memset(text, '\n', sizeof text);
+    for (unsigned more = 0; more < 2; more++) {
+        const size_t first = make_member("a line\nand ", 11, bytes);
+        const size_t size = first + make_member(text, PROOF_MEMBER_MAX + more, bytes + first);
+        assert_int_equal(proof_reader_of(&r, bytes, size), ERR_OK);
+        assert_int_equal(read_lines(&r, why), more == 0 ? ERR_ABSENT : ERR_PROTO);
+        assert_int_equal(r.number, more == 0 ? 1 + PROOF_MEMBER_MAX : 1);
+        assert_true(more == 0 || strstr(why, "too long") != NULL);
+        proof_reader_close(&r);
+    }
+}
+
+/* What a writer that was killed leaves is read to its whole members, and goes on from there. */
 static void a_file_is_continued_where_it_was_torn(void **state)
 {
     (void)state;
     char path[] = "/tmp/abdada-proof-XXXXXX", why[PROOF_WHY_MAX], line[PROOF_LINE_MAX];
-    const struct proof_head head = {5, 1};
     struct proof_writer *w, *other;
     char other_why[PROOF_WHY_MAX];
     struct proof_reader r;
@@ -464,7 +486,7 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     unsigned square, moves = 0;
     const int file = mkstemp(path);
     assert_true(file >= 0);
-    proof_head_line(&head, line);
+    snprintf(line, sizeof line, PROOF_HEAD_LINE, PROOF_VERSION, 5u, 1u);
     assert_int_equal(proof_writer_open(&w, disk_of_system(), path, why), ERR_OK);
     assert_int_equal(proof_writer_begin(w, NULL, 0, 0, why), ERR_OK);
     assert_int_equal(proof_writer_line(w, line, why), ERR_OK);
@@ -483,22 +505,20 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     assert_int_equal(lseek(file, 0, SEEK_END), size - 1);
     proof_reader_close(&r);
     assert_int_equal(proof_reader_open(&r, path, UINT64_MAX), ERR_OK);
-    assert_int_equal(proof_reader_cut(&r, &crc, why), ERR_OK);
     assert_int_equal(proof_reader_line(&r, why), ERR_OK);
     assert_string_equal(r.line, line);
     while (proof_reader_move(&r, &square, why) == ERR_OK) {
         assert_int_equal(square, moves++ % 64);
     }
     assert_int_equal(moves, 50);
-    assert_int_equal(r.crc, crc);
-    assert_int_equal(proof_writer_begin(w, r.bytes, r.size, crc, why), ERR_OK);
+    assert_true(r.is_torn);
+    assert_int_equal(proof_writer_begin(w, r.bytes, r.whole, r.crc, why), ERR_OK);
     assert_int_equal(proof_writer_move(w, 50, why), ERR_OK);
     crc = proof_writer_crc(w);
     assert_int_equal(proof_writer_close(&w, why), ERR_OK);
     proof_reader_close(&r);
     assert_int_equal(proof_reader_open(&r, path, UINT64_MAX), ERR_OK);
-    while (proof_reader_line(&r, why) == ERR_OK) {
-    }
+    assert_int_equal(read_lines(&r, why), ERR_ABSENT);
     assert_int_equal(r.crc, crc);
     assert_int_equal(r.number, 4);
     assert_string_equal(r.line, "c7");
@@ -550,13 +570,6 @@ static void a_false_score_is_not_proved(void **state)
     unlink(path);
 }
 
-static void the_checksum_is_that_of_others(void **state)
-{
-    (void)state;
-    assert_int_equal(proof_crc32(0, "123456789", 9), UINT32_C(0xcbf43926));
-    assert_int_equal(proof_crc32(proof_crc32(0, "1234", 4), "56789", 5), UINT32_C(0xcbf43926));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -568,10 +581,10 @@ int main(void)
         cmocka_unit_test(every_bit_of_the_file_counts),
         cmocka_unit_test(a_text_that_is_no_proof_is_refused_in_a_line),
         cmocka_unit_test(a_proof_beyond_the_bounds_is_refused),
-        cmocka_unit_test(a_file_that_is_damaged_is_not_cut),
+        cmocka_unit_test(a_file_that_is_damaged_is_not_torn),
+        cmocka_unit_test(a_member_of_too_much_text_is_refused),
         cmocka_unit_test(a_file_is_continued_where_it_was_torn),
         cmocka_unit_test(a_false_score_is_not_proved),
-        cmocka_unit_test(the_checksum_is_that_of_others),
     };
     memory = aligned_alloc(64, othello_memory_bytes());
     assert_non_null(memory);

@@ -19,7 +19,7 @@ static enum err read_text(struct suite *suite, const char *text, char *why, size
 {
     char path[64];
     write_file(path, text);
-    enum err err = suite_read_epd(suite, path, why, why_size);
+    enum err err = suite_read(suite, path, SUITE_EPD, 0, why, why_size);
     unlink(path);
     return err;
 }
@@ -46,6 +46,25 @@ static void four_fields_are_a_position(void **state)
     assert_string_equal(suite.at[0].id, "one");
     assert_int_equal(suite.at[0].line, 1);
     suite_close(&suite);
+}
+
+static void the_fourth_field_is_missing_only_before_a_known_operation(void **state)
+{
+    (void)state;
+    const struct game *chess = games_by_name("chess");
+    static const char *const rest[] = {"bm Kd3;", "v0 12;",     "draw_reject;", ";",
+                                       "",        "xx bm Kd3;", "id5 1;"};
+    void *position = malloc(chess->position_size);
+    for (unsigned i = 0; i < sizeof rest / sizeof *rest; i++) {
+        char line[128], why[128];
+        snprintf(line, sizeof line, "4k3/8/8/8/8/8/8/4K3 w - %s\n", rest[i]);
+        struct suite suite = read_good(line);
+        assert_int_equal(suite.count, 1);
+        assert_int_equal(chess->parse(position, suite.at[0].position, why, sizeof why),
+                         i < 5 ? ERR_OK : ERR_SYNTAX);
+        suite_close(&suite);
+    }
+    free(position);
 }
 
 static void six_fields_are_a_position_too(void **state)
@@ -130,12 +149,13 @@ static void a_line_that_is_no_position_is_named(void **state)
     struct suite suite = read_good(text);
     assert_int_equal(suite.count, 4);
     for (unsigned i = 1; i < 3; i++) {
-        assert_non_null(suite.at[i].wrong);
+        assert_true(suite.at[i].is_wrong);
         assert_int_equal(suite.at[i].line, i == 1 ? 2 : 4);
-        assert_string_equal(suite.at[i].position, "");
+        assert_string_equal(suite.at[i].position,
+                            "a position has 3 to 6 fields, then come operations");
     }
-    assert_null(suite.at[0].wrong);
-    assert_null(suite.at[3].wrong);
+    assert_false(suite.at[0].is_wrong);
+    assert_false(suite.at[3].is_wrong);
     assert_string_equal(suite.at[3].id, "last");
     suite_close(&suite);
 }
@@ -179,12 +199,12 @@ static void counters_may_be_unknown(void **state)
     static const char *const positions[] = {KING, KING, KING " 5", KING " 99 1", KING};
     assert_int_equal(suite.count, 9);
     for (unsigned i = 0; i < 5; i++) {
-        assert_null(suite.at[i].wrong);
+        assert_false(suite.at[i].is_wrong);
         assert_string_equal(suite.at[i].position, positions[i]);
         assert_string_equal(suite.at[i].best, i < 4 ? "Kd3" : "");
     }
     for (unsigned i = 5; i < 9; i++) {
-        assert_non_null(suite.at[i].wrong);
+        assert_true(suite.at[i].is_wrong);
     }
     suite_close(&suite);
 }
@@ -236,7 +256,8 @@ static void a_file_that_is_not_there_is_named(void **state)
     (void)state;
     struct suite suite = {0};
     char why[256] = "";
-    assert_int_equal(suite_read_epd(&suite, "/no/such/file.epd", why, sizeof why), ERR_IO);
+    assert_int_equal(suite_read(&suite, "/no/such/file.epd", SUITE_EPD, 0, why, sizeof why),
+                     ERR_IO);
     assert_non_null(strstr(why, "/no/such/file.epd"));
     assert_int_equal(suite.count, 0);
     suite_close(&suite);
@@ -247,7 +268,7 @@ static void a_directory_is_no_suite(void **state)
     (void)state;
     struct suite suite = {0};
     char why[256] = "";
-    assert_int_equal(suite_read_epd(&suite, "/tmp", why, sizeof why), ERR_IO);
+    assert_int_equal(suite_read(&suite, "/tmp", SUITE_EPD, 0, why, sizeof why), ERR_IO);
     assert_true(why[0] != '\0');
     suite_close(&suite);
 }
@@ -302,8 +323,9 @@ static void the_positions_of_bratko_and_kopec_are_read(void **state)
     struct suite suite = {0};
     char why[256] = "";
     void *position = malloc(chess->position_size);
-    assert_int_equal(suite_read_epd(&suite, "tests/data/chess/bratko-kopec.epd", why, sizeof why),
-                     ERR_OK);
+    assert_int_equal(
+        suite_read(&suite, "tests/data/chess/bratko-kopec.epd", SUITE_EPD, 0, why, sizeof why),
+        ERR_OK);
     assert_int_equal(suite.count, 24);
     for (unsigned i = 0; i < suite.count; i++) {
         char id[8];
@@ -325,33 +347,46 @@ static void boards_are_read_as_programs_write_them(void **state)
         const char *rest, *best;
         int score;
         bool is_wrong;
+        const char *id; /* NULL: its number */
     } rows[] = {
-        {" X; % a program 1.0", "", 0, false},
-        {" X % no end", "", 0, false},
-        {" X; f5:+12; E3:-2; % comment; D3:+64;", "f5", 12, false},
-        {" X;F5:4;E6 : +4 ;", "F5 E6", 4, false},
-        {" X; D3:-1", "D3", -1, false},
-        {" X; PA:-48;", "pass", -48, false},
-        {" X; pa:-48; # pass", "pass", -48, false},
-        {" X; Pass:+0;", "pass", 0, false},
-        {" X; PAX:-48;", "", 0, true},
-        {" X; D9:-1;", "", 0, true},
-        {" X; D3;", "", 0, true},
-        {" X; D3:+65;", "", 0, true},
-        {" X; D3:+6x;", "", 0, true},
+        {" X; % a program 1.0", "", 0, false, "a program 1.0"},
+        {" X % no end", "", 0, false, "no end"},
+        {" X; f5:+12; E3:-2; % comment; D3:+64;", "f5", 12, false, "comment; D3:+64;"},
+        {" X; D3:+64; # FFO #40, 20 empties", "D3", 64, false, "FFO #40"},
+        {" X; -48;", "", -48, false, NULL},
+        {" X; +0", "", 0, false, NULL},
+        {" X; -48; % hard", "", -48, false, "hard"},
+        {" X; 4; F5:+4; D3:+2;", "F5", 4, false, NULL},
+        {" X;F5:4;E6 : +4 ;", "F5 E6", 4, false, NULL},
+        {" X; D3:-1", "D3", -1, false, NULL},
+        {" X; PA:-48;", "pass", -48, false, NULL},
+        {" X; pa:-48; # pass", "pass", -48, false, "pass"},
+        {" X; Pass:+0;", "pass", 0, false, NULL},
+        {" X; PAX:-48;", "", 0, true, NULL},
+        {" X; D9:-1;", "", 0, true, NULL},
+        {" X; D3;", "", 0, true, NULL},
+        {" X; D3:+65;", "", 0, true, NULL},
+        {" X; D3:+6x;", "", 0, true, NULL},
+        {" X; -65;", "", 0, true, NULL},
+        {" X; 4 F5;", "", 0, true, NULL},
+        {" X; :4;", "", 0, true, NULL},
+        {" X; -;", "", 0, true, NULL},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[200], path[64], why[256] = "";
         struct suite suite = {0};
         snprintf(text, sizeof text, BOARD "%s\n", rows[i].rest);
         write_file(path, text);
-        assert_int_equal(suite_read_obf(&suite, path, why, sizeof why), ERR_OK);
+        assert_int_equal(suite_read(&suite, path, SUITE_OBF, 0, why, sizeof why), ERR_OK);
         unlink(path);
         assert_int_equal(suite.count, 1);
-        assert_int_equal(suite.at[0].wrong != NULL, rows[i].is_wrong);
+        assert_int_equal(suite.at[0].is_wrong, rows[i].is_wrong);
         assert_string_equal(suite.at[0].best, rows[i].best);
         assert_int_equal(suite.at[0].score, rows[i].score);
-        assert_int_equal(suite.at[0].has_score, rows[i].best[0] != '\0');
+        assert_int_equal(suite.at[0].has_score, !rows[i].is_wrong && i > 1);
+        if (!rows[i].is_wrong) {
+            assert_string_equal(suite.at[0].id, rows[i].id != NULL ? rows[i].id : "1");
+        }
         suite_close(&suite);
     }
 }
@@ -372,7 +407,7 @@ static void every_best_move_of_an_obf_line_is_kept(void **state)
     }
     struct suite suite = {0};
     write_file(path, strcat(text, "\n"));
-    assert_int_equal(suite_read_obf(&suite, path, why, sizeof why), ERR_OK);
+    assert_int_equal(suite_read(&suite, path, SUITE_OBF, 0, why, sizeof why), ERR_OK);
     unlink(path);
     assert_int_equal(suite.count, 1);
     assert_string_equal(suite.at[0].best, best);
@@ -383,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_fields_are_a_position),
+        cmocka_unit_test(the_fourth_field_is_missing_only_before_a_known_operation),
         cmocka_unit_test(six_fields_are_a_position_too),
         cmocka_unit_test(operations_come_in_any_order_and_number),
         cmocka_unit_test(a_name_that_only_begins_alike_is_another),

@@ -1,6 +1,6 @@
 #include "tests/support/test_tt.h"
 
-#include "worker/programs/uci/uci_limits.h"
+#include "worker/programs/uci/uci_search.h"
 #include "worker/search/search.h"
 
 static struct uci_limits read_limits(const char *words, bool black)
@@ -177,15 +177,6 @@ static void numbers_beyond_all_bounds_do_no_harm(void **state)
     }
 }
 
-static void the_side_to_move_is_read_from_a_fen(void **state)
-{
-    (void)state;
-    assert_true(uci_black_to_move("8/8/8/4k3/8/4K3/4P3/8 b - - 0 1"));
-    assert_false(uci_black_to_move("8/8/8/4k3/8/4K3/4P3/8 w - - 0 1"));
-    assert_false(uci_black_to_move("b"));
-    assert_false(uci_black_to_move(""));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,7 +193,6 @@ int main(void)
         cmocka_unit_test(more_time_is_given_with_more_clock_increment_or_fewer_moves),
         cmocka_unit_test(a_clock_that_has_run_out_is_a_limit_too),
         cmocka_unit_test(numbers_beyond_all_bounds_do_no_harm),
-        cmocka_unit_test(the_side_to_move_is_read_from_a_fen),
     };
     return cmocka_run_group_tests_name("cli_uci_limits", tests, NULL, NULL);
 }

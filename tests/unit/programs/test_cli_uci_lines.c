@@ -2,14 +2,14 @@
 #include "tests/support/test_tt.h"
 
 #include "worker/games/games.h"
-#include "worker/programs/uci/uci_lines.h"
+#include "worker/programs/uci/uci_search.h"
 
 #include <unistd.h>
 
 static struct job job;
 static struct uci_lines lines;
-static const struct engine_status early = {.time_us = 1000, .nodes = 10};
-static const struct engine_status late = {.time_us = ENGINE_PATIENCE_US + 1, .nodes = 20};
+static const struct engine_status early = {.time_us = 1000, .sum = {.nodes = 10}};
+static const struct engine_status late = {.time_us = ENGINE_PATIENCE_US + 1, .sum = {.nodes = 20}};
 
 static uint16_t move_of(const char *text)
 {
@@ -100,9 +100,11 @@ static void tables_put_lines_in_order(void **state)
     char text[2048];
     set_up(3);
     lines.values.count = 3;
-    lines.values.move[0] = (struct chess_tablebase_move){move_of("d2d4"), 4, 28990};
-    lines.values.move[1] = (struct chess_tablebase_move){move_of("c2c4"), 2, 0};
-    lines.values.move[2] = (struct chess_tablebase_move){move_of("e2e4"), 0, -28000};
+    lines.values.move[0] =
+        (struct chess_tablebase_move){move_of("d2d4"), CHESS_TABLEBASE_WON, 28990};
+    lines.values.move[1] = (struct chess_tablebase_move){move_of("c2c4"), CHESS_TABLEBASE_DRAW, 0};
+    lines.values.move[2] =
+        (struct chess_tablebase_move){move_of("e2e4"), CHESS_TABLEBASE_LOST, -28000};
     const int kept = begin_capture(&file);
     take(0, "e2e4", 300);
     take(1, "c2c4", 100);
@@ -155,13 +157,10 @@ static void hosts_are_said_where_there_are_several(void **state)
         {.name = "desk:1",
          .is_own = true,
          .searchers = 1,
-         .nodes = 5000,
-         .asks = 40,
-         .searched_us = 2000,
-         .talked_us = 50,
-         .bytes_sent = 300,
-         .bytes_received = 200},
-        {.name = "rack:2", .is_gone = true, .searchers = 2, .nodes = 700, .asks = 3},
+         .sum =
+             {.nodes = 5000, .asks = 40, .talked_us = 50, .bytes_sent = 300, .bytes_received = 200},
+         .searched_us = 2000},
+        {.name = "rack:2", .is_gone = true, .searchers = 2, .sum = {.nodes = 700, .asks = 3}},
     };
     struct engine_result result = {.status = {.time_us = 2000}, .host = host, .hosts = 1};
     char text[512];

@@ -283,7 +283,7 @@ static void certificates_are_those_of_the_environment(void **state)
     write_file(p, "hunter2", 7, 0646);
     unsetenv("ABDADA_REDIS_PASSWORD_FILE");
     says(p, ERR_IO, "ABDADA_REDIS_CA: ");
-    says(p, ERR_IO, "others than its owner may write it");
+    says(p, ERR_IO, "is writable by others; run chmod go-w");
     chmod(p->path, 0644); /* no secret */
     assert_int_equal(redis_address_environment(&p->address, p->why), ERR_OK);
     assert_string_equal(p->address.ca_file, p->path);

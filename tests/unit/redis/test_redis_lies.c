@@ -6,6 +6,7 @@
 #include "common/rng.h"
 #include "tests/support/test_redis_link.h"
 
+#include <hiredis/hiredis.h>
 #include <sys/resource.h>
 
 enum { PEERS = 16, STEP_US = 20000, STEPS = 300, RUNS = 25, STEPS_MAX = 100000 };
@@ -211,22 +212,19 @@ static void liar_step(struct liar *l)
             } else {
                 lie(l, i);
             }
-            redis_reader_free(command);
+            freeReplyObject(command);
             command = NULL;
         }
     }
 }
 
-/* One call of either kind to any slot; true if the link took it. */
+/* One call to any slot; true if the link took it. */
 static bool call(struct liar *l, struct user *u, uint64_t now_us)
 {
     const char *const argv[] = {"key", "value"};
     const size_t length[] = {3, 5};
-    unsigned slot = rng_below(&l->rng, 9) == 0 ? REDIS_SLOT_ANY : rng_below(&l->rng, REDIS_SLOTS);
-    return rng_below(&l->rng, 2) == 0
-               ? redis_link_call(u->link, slot, rng_below(&l->rng, 2), 1, 2, argv, length, 0,
-                                 now_us)
-               : redis_link_command(u->link, slot, 2, argv, length, 0, now_us);
+    unsigned slot = rng_below(&l->rng, REDIS_SLOTS);
+    return redis_link_call(u->link, slot, rng_below(&l->rng, 2), 1, 2, argv, length, 0, now_us);
 }
 
 static void step(struct liar *l, struct user *u, uint64_t *now_us)

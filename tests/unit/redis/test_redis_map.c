@@ -4,7 +4,9 @@
 #include "common/redis/redis_reader.h"
 #include "tests/support/test_redis.h"
 
-enum { MASTERS = 64, EACH = REDIS_MAP_SLOTS / MASTERS, PORT = 7000, TEXT = 1 << 16 };
+#include <hiredis/hiredis.h>
+
+enum { MASTERS = 64, EACH = REDIS_SLOTS / MASTERS, PORT = 7000, TEXT = 1 << 16 };
 
 struct bench {
     struct redis_node_setup setup;
@@ -31,7 +33,7 @@ static void take(struct bench *b, const char *text, size_t length)
     assert_int_equal(redis_reader_next(reader, &reply), ERR_OK);
     assert_non_null(reply);
     redis_map_take(&b->map, &b->map.node[0], reply);
-    redis_reader_free(reply);
+    freeReplyObject(reply);
     redis_reader_close(&reader);
 }
 
@@ -54,7 +56,7 @@ static void take_cluster(struct bench *b, unsigned first)
 
 static void check_cluster(const struct bench *b, unsigned first)
 {
-    for (unsigned slot = 0; slot < REDIS_MAP_SLOTS; slot++) {
+    for (unsigned slot = 0; slot < REDIS_SLOTS; slot++) {
         const struct redis_node *node = redis_map_owner(&b->map, slot);
         assert_non_null(node);
         assert_true(node->is_wanted);

@@ -165,30 +165,6 @@ static void results_reach_searchers_with_another_table(void **state)
     assert_int_equal(bed.peer[3].shares, 0);
 }
 
-static void history_is_the_sum_of_all(void **state)
-{
-    (void)state;
-    struct tt_weight mine = {.index = 17, .weight = 100}, other = {.index = 17, .weight = 11};
-    peer_open(&bed, 0, PROTO_CLIENT);
-    peer_open(&bed, 1, PROTO_CLIENT);
-    assert_int_equal(client_history(bed.peer[0].client, 5, 0, 0, &mine, 1, clock_us()), 0);
-    BED_UNTIL(&bed, bed.peer[0].histories == 1);
-    assert_int_equal(bed.peer[0].sum, 100);
-    assert_int_equal(client_history(bed.peer[1].client, 5, 0, 0, &other, 1, clock_us()), 0);
-    BED_UNTIL(&bed, bed.peer[1].histories == 1);
-    assert_int_equal(bed.peer[1].sum, 111);
-    uint32_t epoch = bed.peer[0].history.epoch, cursor = bed.peer[0].history.now;
-    assert_int_equal(client_history(bed.peer[0].client, 5, epoch, cursor, NULL, 0, clock_us()), 0);
-    BED_UNTIL(&bed, bed.peer[0].histories == 2);
-    assert_int_equal(bed.peer[0].sum, 111);
-    assert_int_equal(bed.peer[0].history.cursor, cursor);
-    assert_int_equal(bed.peer[0].history.epoch, epoch);
-    cursor = bed.peer[0].history.now;
-    assert_int_equal(client_history(bed.peer[0].client, 5, epoch, cursor, NULL, 0, clock_us()), 0);
-    BED_UNTIL(&bed, bed.peer[0].histories == 3);
-    assert_int_equal(bed.peer[0].history.list.count, 0); /* nothing is new */
-}
-
 /* ---- jobs ---- */
 
 static void job_reaches_workers_and_reports_come_back(void **state)
@@ -514,9 +490,6 @@ static void user_with_few_rights_is_enough(void **state)
     others_in_a_node_get_its_result(state);
     (void)closed(state);
     (void)fresh(state);
-    history_is_the_sum_of_all(state);
-    (void)closed(state);
-    (void)fresh(state);
     results_are_scanned_and_flushed(state);
     bed.address = everybody;
 }
@@ -533,7 +506,6 @@ int main(void)
         TEST(generation_and_namespace_last_as_long_as_the_search),
         TEST(others_in_a_node_get_its_result),
         TEST(results_reach_searchers_with_another_table),
-        TEST(history_is_the_sum_of_all),
         TEST(job_reaches_workers_and_reports_come_back),
         TEST(job_ends_with_its_front_end),
         TEST(report_on_an_unknown_job_is_answered_by_its_stop),

@@ -125,10 +125,10 @@ static void take_event(struct liar *l, const struct client_event *e)
     if (e->kind == CLIENT_JOB) {
         l->jobs++;
     } else if (e->kind == CLIENT_NODE_DONE) {
-        assert_true(proto_results_in_range(&e->node_done->list));
+        assert_true(proto_results_in_range(&e->node_done->list, false));
         l->dones += e->node_done->list.count;
     } else if (e->kind == CLIENT_SHARED) {
-        assert_true(proto_shared_in_range(&e->shared->list));
+        assert_true(proto_results_in_range(&e->shared->list, true));
         l->shares += e->shared->list.count;
     }
 }
@@ -162,9 +162,8 @@ static void open_shell(struct liar *l)
     assert_int_equal(redis_address_parse(&address, "redis://127.0.0.1:1", why), ERR_OK);
     assert_int_equal(redis_shell_open(&l->shell, &address, NULL, NULL), ERR_OK);
     struct client_options options = {.shards = 1, .role = PROTO_WORKER, .instance = 1};
-    struct client_port port = {l, take_hello};
     struct proto_message welcome = {.type = PROTO_WELCOME};
-    assert_int_equal(client_open(&options, &port, &l->client), ERR_OK);
+    assert_int_equal(client_open(&options, take_hello, l, &l->client), ERR_OK);
     (void)client_tick(l->client, clock_us());
     l->shell->role = PROTO_WORKER;
     welcome.welcome = (struct proto_welcome){
@@ -179,9 +178,8 @@ static void any_answer_is_survived(void **state)
     (void)state;
     static void (*const answer[])(struct redis_shell *, const struct redis_pending *,
                                   const struct redisReply *) = {
-        redis_asked,     redis_stored,   redis_peeked,       redis_greeted,
-        redis_posted,    redis_reported, redis_stats_read,   redis_members_read,
-        redis_jobs_read, redis_scanned,  redis_history_read,
+        redis_asked,    redis_stored,     redis_peeked,       redis_greeted,   redis_posted,
+        redis_reported, redis_stats_read, redis_members_read, redis_jobs_read, redis_scanned,
     };
     struct liar *l = calloc(1, sizeof *l);
     assert_non_null(l);

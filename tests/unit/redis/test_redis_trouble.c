@@ -7,22 +7,22 @@ static void flushall_is_another_shard(void **state)
     (void)state;
     peer_open(&bed, 0, PROTO_WORKER);
     peer_open(&bed, 1, PROTO_FRONT);
-    uint64_t boot = client_shard_boot(bed.peer[0].client, 0);
+    uint64_t boot = client_shard(bed.peer[0].client, 0).boot;
     post(1, 42, "startpos");
     BED_UNTIL(&bed, bed.peer[0].jobs > 0);
     assert_int_equal(peer_ask(&bed, 0, wide(3, 5, 0)).nproc, 1);
     unsigned offered = bed.peer[0].jobs;
     redis_expect(bed.server.port, "FLUSHALL", "OK");
     BED_UNTIL(&bed, client_shards_up(bed.peer[0].client) == 1 &&
-                        client_shard_boot(bed.peer[0].client, 0) != boot);
+                        client_shard(bed.peer[0].client, 0).boot != boot);
     BED_UNTIL(&bed, client_shards_up(bed.peer[1].client) == 1 &&
-                        client_shard_boot(bed.peer[1].client, 0) ==
-                            client_shard_boot(bed.peer[0].client, 0));
+                        client_shard(bed.peer[1].client, 0).boot ==
+                            client_shard(bed.peer[0].client, 0).boot);
     BED_UNTIL(&bed, bed.peer[0].jobs > offered); /* posted again by itself */
     assert_int_equal(peer_ask(&bed, 1, wide(3, 5, TT_EXCLUSIVE)).verdict, TT_OPEN);
 }
 
-static void serve(const struct remote_shell *port, struct client *client)
+static void serve(const struct lane *port, struct client *client)
 {
     struct client_event event;
     while (port->receive(port->self, client)) {
@@ -37,7 +37,7 @@ static void repeated_hello_is_one_session(void **state)
     (void)state;
     enum { HELLOS = 4 };
     struct redis_shell *shell;
-    struct remote_shell port;
+    struct lane port;
     struct client *client; /* says nothing, and hears nothing */
     struct proto_message hello = {.type = PROTO_HELLO};
     uint8_t bytes[256];
@@ -46,10 +46,9 @@ static void repeated_hello_is_one_session(void **state)
     long names = 0;
     uint64_t end_us = clock_us() + REDIS_PATIENCE_S * UINT64_C(1000000);
     assert_int_equal(redis_shell_open(&shell, &bed.address, NULL, NULL), ERR_OK);
-    port = redis_shell_of(shell);
-    struct client_port none = {.self = NULL};
+    port = redis_shell_lane(shell);
     struct client_options options = {.shards = 1};
-    assert_int_equal(client_open(&options, &none, &client), ERR_OK);
+    assert_int_equal(client_open(&options, NULL, NULL, &client), ERR_OK);
     redis_expect(bed.server.port, "CLIENT PAUSE 1000 WRITE", "OK");
     while (sent < HELLOS) { /* the first as soon as there is a connection */
         assert_true(clock_us() < end_us);
@@ -78,12 +77,12 @@ static void restarted_server_is_another_shard(void **state)
 {
     (void)state;
     peer_open_as(&bed, 0, PROTO_CLIENT, NAMES_A, 0); /* with the time-outs of a searcher */
-    uint64_t boot = client_shard_boot(bed.peer[0].client, 0);
+    uint64_t boot = client_shard(bed.peer[0].client, 0).boot;
     redis_kill(&bed.server);
     BED_UNTIL(&bed, client_shards_up(bed.peer[0].client) == 0);
     redis_run(&bed.server);
     BED_UNTIL(&bed, client_shards_up(bed.peer[0].client) == 1 &&
-                        client_shard_boot(bed.peer[0].client, 0) != boot);
+                        client_shard(bed.peer[0].client, 0).boot != boot);
     peer_open(&bed, 1, PROTO_CLIENT);
     assert_int_equal(peer_ask(&bed, 1, wide(3, 5, 0)).nproc, 1);
 }

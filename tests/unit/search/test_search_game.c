@@ -105,17 +105,17 @@ static void plain_release(void *self, const struct table_ticket *ticket,
     a->inner.release(a->inner.self, ticket, release);
 }
 
-static void plain_peek(void *self, const struct tt_peek *peek, unsigned count,
+static void plain_peek(void *self, const struct tt_peek *peek, unsigned count, bool near,
                        struct tt_peeked *out)
 {
     struct asked *a = self;
-    a->inner.peek(a->inner.self, peek, count, out);
+    a->inner.peek(a->inner.self, peek, count, near, out);
 }
 
-static unsigned plain_depth(void *self, unsigned iteration)
+static unsigned plain_depth(void *self, unsigned iteration, bool *sees_foreign)
 {
     struct asked *a = self;
-    return a->inner.inflight_depth(a->inner.self, iteration);
+    return a->inner.inflight_depth(a->inner.self, iteration, sees_foreign);
 }
 
 /* ---- a run ---- */
@@ -135,8 +135,7 @@ static bool poll_run(void *self, struct search *search)
     return r->stop_after != 0 && ++r->polls >= r->stop_after;
 }
 
-static void note(void *context, const struct search_result *result,
-                 const struct search_counters *counters)
+static void note(void *context, const struct search_result *result, const struct counters *counters)
 {
     struct run *r = context;
     (void)counters;

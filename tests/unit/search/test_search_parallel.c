@@ -131,52 +131,6 @@ static void one_searcher_repeats_itself_to_the_node(void **state)
     suite_close(&suite);
 }
 
-/* ---- history updates ---- */
-
-/* What was published is not published again. */
-static void history_updates_are_published_once(void **state)
-{
-    (void)state;
-    struct rig *rig = rig_open("abdada", 1, 2, RIG_BYTES);
-    struct tt_weight all[TT_WEIGHTS], part[7];
-    rig_run_text(rig, "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1", 4);
-    struct search *s = rig->searcher[0].search;
-    unsigned n = search_history_publish(s, all, TT_WEIGHTS), m = 0;
-    assert_true(n > 0);
-    assert_int_equal(search_history_publish(s, part, 7), 0);
-    rig_run_text(rig, "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1", 5);
-    bool seen[TT_WEIGHTS] = {false};
-    for (unsigned k; (k = search_history_publish(s, part, 7)) > 0; m += k) {
-        for (unsigned i = 0; i < k; i++) {
-            assert_false(seen[part[i].index]);
-            assert_true(part[i].weight > 0);
-            seen[part[i].index] = true;
-        }
-    }
-    assert_true(m > 7);
-    rig_close(rig);
-}
-
-/* What other searchers found orders moves, and no value depends on the order. */
-static void a_merged_history_changes_the_order_alone(void **state)
-{
-    (void)state;
-    static const char *const text = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
-    struct tt_weight all[TT_WEIGHTS];
-    struct rig *rig = rig_open("abdada", 1, 2, RIG_BYTES);
-    rig_run_text(rig, text, 5);
-    int score = rig->searcher[0].result.score;
-    uint64_t nodes = rig->searcher[0].counters.nodes;
-    unsigned n = search_history_publish(rig->searcher[0].search, all, TT_WEIGHTS);
-    rig_close(rig);
-    rig = rig_open("abdada", 1, 2, RIG_BYTES);
-    search_history_merge(rig->searcher[0].search, all, n, 0);
-    rig_run_text(rig, text, 5);
-    assert_int_equal(rig->searcher[0].result.score, score);
-    assert_true(rig->searcher[0].counters.nodes != nodes);
-    rig_close(rig);
-}
-
 /* ---- other searchers that are not real ---- */
 
 /* The slot after those of the rig's searchers has a node in flight, or leaves it. */
@@ -338,7 +292,11 @@ static void lies_of_the_table_change_no_score_and_end(void **state)
                 }
                 rig_run_text(rig, suite.at[1].position, 4);
                 rig_expect_score(rig, 4, oracle->searcher[0].result.score);
-                assert_true(rig->searcher[0].counters.busy > 0);
+                uint64_t busy = 0; /* the first may have found all done */
+                for (unsigned d = 0; d < rig->searchers; d++) {
+                    busy += rig->searcher[d].counters.busy;
+                }
+                assert_true(busy > 0);
                 rig_close(rig);
             }
         }
@@ -477,8 +435,6 @@ int main(void)
         cmocka_unit_test(a_shared_table_alone_refuses_nobody),
         cmocka_unit_test(a_sequential_search_registers_nothing_in_flight),
         cmocka_unit_test(one_searcher_repeats_itself_to_the_node),
-        cmocka_unit_test(history_updates_are_published_once),
-        cmocka_unit_test(a_merged_history_changes_the_order_alone),
         cmocka_unit_test(a_child_with_another_searcher_comes_last),
         cmocka_unit_test(siblings_of_a_busy_child_keep_their_order_if_peeks_are_direct),
         cmocka_unit_test(lies_of_the_table_change_no_score_and_end),

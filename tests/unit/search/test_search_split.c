@@ -112,7 +112,7 @@ static void narrowing_below_the_value_changes_no_value(void **state)
     uint64_t random = tt_seed();
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open();
-    for (unsigned i = 0; i < 48; i++) {
+    for (unsigned i = 0; i < 48 / TSAN_SEES_ONE_OF; i++) {
         const char *text = suite.at[i % 8].position;
         struct place place = place_below(text, &random);
         int expected = oracle_value(oracle, place.position, DEPTH), value = 0;
@@ -182,7 +182,7 @@ static void full_selection_is_narrowed_too(void **state)
     (void)state;
     uint64_t random = tt_seed();
     struct suite suite = test_positions();
-    for (unsigned i = 0; i < 16; i++) {
+    for (unsigned i = 0; i < 16 / TSAN_SEES_ONE_OF; i++) {
         const char *text = suite.at[i].position;
         struct place place = place_below(text, &random);
         struct narrowing c = {.id = ID,
@@ -351,7 +351,7 @@ static void an_aborted_split_leaves_nothing_and_stores_nothing(void **state)
     uint64_t random = tt_seed();
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open();
-    for (unsigned i = 0; i < 40; i++) {
+    for (unsigned i = 0; i < 40 / TSAN_SEES_ONE_OF; i++) {
         const char *text = suite.at[i % 8].position;
         struct place place = place_below(text, &random);
         struct aborting c = {.at = 1 + rng_below(&random, 40), .id = ID};

@@ -321,18 +321,18 @@ static void virtual_workers_give_the_score_of_random_trees(void **state)
                 continue;
             }
             job.algorithm = algorithm_by_name(algorithms[a]);
-            struct lab_options options = lab_cluster(&job, hosts[kind] * threads[kind], 2);
-            options.threads = threads[kind];
-            options.seed = rng_next(&random);
-            options.rtt_ns = i % 4 == 0 ? 0 : options.rtt_ns;
-            options.poll_ns = i % 3 == 0 ? 1 : 0;
+            struct chaos_options options = lab_cluster(&job, hosts[kind] * threads[kind], 2);
+            options.lab.threads = threads[kind];
+            options.lab.seed = rng_next(&random);
+            options.lab.rtt_ns = i % 4 == 0 ? 0 : options.lab.rtt_ns;
+            options.lab.poll_ns = i % 3 == 0 ? 1 : 0;
             options.drain = false;
-            struct lab_result r = lab_do(&options);
-            if (!r.answer[0].answered || r.answer[0].search.score != expected) {
+            struct chaos_result r = lab_do(&options);
+            if (!r.lab.answer[0].answered || r.lab.answer[0].search.score != expected) {
                 fail_msg("%s with %s, %u hosts of %u threads: %d, not %d", text, algorithms[a],
-                         hosts[kind], threads[kind], r.answer[0].search.score, expected);
+                         hosts[kind], threads[kind], r.lab.answer[0].search.score, expected);
             }
-            stolen[a] += r.sum.steals;
+            stolen[a] += r.lab.sum.steals;
         }
         job_free(&job);
     }
@@ -345,13 +345,13 @@ static struct lab_result eight_by(const char *algorithm)
 {
     struct job job = lab_job("tree", "tree:b=8,d=8,seed=3,order=80", algorithm, 8);
     job.remote_depth = 1;
-    struct lab_options options = lab_cluster(&job, 8, 2);
-    options.rtt_ns = 0;
+    struct chaos_options options = lab_cluster(&job, 8, 2);
+    options.lab.rtt_ns = 0;
     options.drain = false;
-    struct lab_result r = lab_do(&options);
-    assert_true(r.answer[0].answered);
+    struct chaos_result r = lab_do(&options);
+    assert_true(r.lab.answer[0].answered);
     job_free(&job);
-    return r;
+    return r.lab;
 }
 
 /* Three of eight workers may die, one of them for ever: what they had is given to others. In each
@@ -373,10 +373,10 @@ static void work_of_the_dead_is_given_to_others(void **state)
         int expected = lab_sequential(&job);
         job.algorithm = algorithm_by_name(names[i % NAMES]);
         job.remote_depth = 1;
-        struct lab_options options = lab_cluster(&job, 8, 2);
-        options.seed = rng_next(&random);
-        options.loss_ppm = i % 3 == 0 ? 10000 : 0;
-        const uint64_t end_ns = lab_do(&options).end_ns;
+        struct chaos_options options = lab_cluster(&job, 8, 2);
+        options.lab.seed = rng_next(&random);
+        options.lab.loss_ppm = i % 3 == 0 ? 10000 : 0;
+        const uint64_t end_ns = lab_do(&options).lab.end_ns;
         const bool all = i % 5 == 4;
         const struct lab_fault faults[] = {
             {LAB_KILL, .worker = 1, .workers = all ? 7 : 2, .at_ns = rng_next(&random) % end_ns,
@@ -385,13 +385,13 @@ static void work_of_the_dead_is_given_to_others(void **state)
              .lasts_ns = LAB_FOR_EVER}};
         options.fault = faults;
         options.faults = all ? 1 : 2;
-        struct lab_result r = lab_do(&options);
-        if (!r.answer[0].answered || r.answer[0].search.score != expected) {
+        struct chaos_result r = lab_do(&options);
+        if (!r.lab.answer[0].answered || r.lab.answer[0].search.score != expected) {
             fail_msg("%s with %s, killed at %" PRIu64 " ns: %d, not %d", text, names[i % NAMES],
-                     faults[0].at_ns, r.answer[0].search.score, expected);
+                     faults[0].at_ns, r.lab.answer[0].search.score, expected);
         }
         kills += r.faults[LAB_KILL];
-        lost += r.lost;
+        lost += r.lab.lost;
         job_free(&job);
     }
     assert_true(kills > 400 / SLOWER && lost > 100 / SLOWER);
@@ -428,13 +428,13 @@ static void virtual_workers_give_the_score_of_chess(void **state)
                 continue;
             }
             job.algorithm = algorithm_by_name(algorithms[a]);
-            struct lab_options options = lab_cluster(&job, i % 8 == 0 ? 32 : 128, 2);
-            options.threads = i % 8 == 0 ? 8 : 1;
+            struct chaos_options options = lab_cluster(&job, i % 8 == 0 ? 32 : 128, 2);
+            options.lab.threads = i % 8 == 0 ? 8 : 1;
             options.drain = false;
-            struct lab_result r = lab_do(&options), again = lab_do(&options);
-            assert_true(r.answer[0].answered);
-            assert_int_equal(r.answer[0].search.score, expected);
-            assert_true(r.trace == again.trace); /* to the event */
+            struct chaos_result r = lab_do(&options), again = lab_do(&options);
+            assert_true(r.lab.answer[0].answered);
+            assert_int_equal(r.lab.answer[0].search.score, expected);
+            assert_true(r.lab.trace == again.lab.trace); /* to the event */
         }
         job_free(&job);
     }

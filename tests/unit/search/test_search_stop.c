@@ -367,7 +367,7 @@ static void late_answers_change_no_score(void **state)
         for (unsigned d = 0; d < rig->searchers; d++) {
             late += rig->searcher[d].watch.late;
             unwound += rig->searcher[d].watch.late_refused;
-            const struct search_counters *c = &rig->searcher[d].counters;
+            const struct counters *c = &rig->searcher[d].counters;
             assert_true(c->abandoned + c->duplicated <= c->nodes);
             abandoned += c->abandoned;
         }

@@ -9,8 +9,8 @@
 
 enum {
     FLOOR = 2, /* the depth of the option */
-    FIRST = 3 * SHARE_STEPS,
-    MOST = 6 * SHARE_STEPS,
+    FIRST = 3 * FEED_STEPS,
+    MOST = 6 * FEED_STEPS,
     WINDOW_US = 10000,
     EACH_MAX = 1000000, /* results a second and thread that are taken without a step */
     ALL_MAX = 5700000,
@@ -32,21 +32,35 @@ static bool send_nothing(void *self, unsigned shard, const uint8_t *bytes, size_
     return true;
 }
 
+static struct feed *feed_of(struct host *h)
+{
+    return &embedded_share_queue(h->table)->feed;
+}
+
+/* What waits, which leaves the queue. */
+static unsigned take_all(struct host *h, struct tt_store out[FEED_MAX])
+{
+    atomic_store(&feed_of(h)->due_us, 0);
+    return feed_take_due(feed_of(h), h->now_us, 0, out);
+}
+
 static struct host *host_open(unsigned slots)
 {
     struct host *h = calloc(1, sizeof *h);
     assert_non_null(h);
     struct client_options options = {.shards = 1, .instance = 1, .name = "test"};
-    struct client_port port = {h, send_nothing};
     assert_int_equal(embedded_open(&h->table, 1 << 16, slots), ERR_OK);
-    assert_int_equal(client_open(&options, &port, &h->client), ERR_OK);
+    assert_int_equal(client_open(&options, send_nothing, h, &h->client), ERR_OK);
     for (unsigned i = 0; i < slots; i++) {
         h->local[i] = (struct embedded_port){.table = h->table, .slot = (uint16_t)i};
         h->share[i] = (struct share){.client = h->client, .local = &h->local[i], .depth = FLOOR};
-        h->share[i].wanted = true;
     }
     h->slots = slots;
-    embedded_share_queue(h->table)->window_us = h->now_us = 1000000;
+    for (unsigned i = 0; i < slots; i++) {
+        share_begin(&h->share[i]);
+        h->share[i].wanted = true;
+    }
+    feed_of(h)->window_us = h->now_us = 1000000;
     return h;
 }
 
@@ -64,7 +78,7 @@ static struct share_queue *queue_of(struct host *h)
 
 static unsigned least(struct host *h)
 {
-    return atomic_load(&queue_of(h)->least);
+    return atomic_load(&feed_of(h)->least);
 }
 
 /* A key whose results come `eighth` eighths of a ply later than the first of their depth. */
@@ -127,12 +141,12 @@ static void few_results_lower_it_to_the_option(void **state)
     (void)state;
     struct host *h = host_open(1);
     windows(h, 100, 1, 0);
-    assert_int_equal(least(h), FLOOR * SHARE_STEPS);
+    assert_int_equal(least(h), FLOOR * FEED_STEPS);
     assert_true(is_published(h, FLOOR, 0));
     assert_false(is_published(h, FLOOR - 1, 7));
     windows(h, 5, too_many, 0);
     windows(h, 100, 1, 0);
-    assert_int_equal(least(h), FLOOR * SHARE_STEPS);
+    assert_int_equal(least(h), FLOOR * FEED_STEPS);
     host_close(h);
 }
 
@@ -143,11 +157,11 @@ static void at_selection_full_deeper_results_are_published(void **state)
     struct host *h = host_open(1);
     h->local[0].is_full = true;
     share_begin(&h->share[0]);
-    assert_int_equal(least(h), 8 * SHARE_STEPS);
+    assert_int_equal(least(h), 8 * FEED_STEPS);
     windows(h, 1, 0, 0);
-    assert_int_equal(least(h), 8 * SHARE_STEPS);
-    windows(h, 8 * SHARE_STEPS, too_many, 0);
-    assert_int_equal(least(h), 14 * SHARE_STEPS);
+    assert_int_equal(least(h), 8 * FEED_STEPS);
+    windows(h, 8 * FEED_STEPS, too_many, 0);
+    assert_int_equal(least(h), 14 * FEED_STEPS);
     h->local[0].is_full = false;
     share_begin(&h->share[0]);
     assert_int_equal(least(h), FIRST);
@@ -219,8 +233,8 @@ static void of_the_least_ply_some_eighths_are_published_by_their_keys(void **sta
 {
     (void)state;
     struct host *h = host_open(1);
-    atomic_store(&queue_of(h)->least, 4 * SHARE_STEPS + 3);
-    for (unsigned eighth = 0; eighth < SHARE_STEPS; eighth++) {
+    atomic_store(&feed_of(h)->least, 4 * FEED_STEPS + 3);
+    for (unsigned eighth = 0; eighth < FEED_STEPS; eighth++) {
         assert_false(is_published(h, 3, eighth));
         assert_int_equal(is_published(h, 4, eighth), eighth >= 3);
         assert_true(is_published(h, 5, eighth));
@@ -251,7 +265,7 @@ static void the_queue_of_a_host_is_one(void **state)
     struct host *h = host_open(4);
     struct share_queue *q = queue_of(h);
     unsigned found = 0;
-    atomic_store(&q->due_us, UINT64_MAX);
+    atomic_store(&q->feed.due_us, UINT64_MAX);
     for (; found < FULL - 10; found++) {
         struct share *s = &h->share[found % 4];
         struct tt_store result = tt_result(key_of(0, found), 9, TT_EXACT, 7, 1);
@@ -264,24 +278,28 @@ static void the_queue_of_a_host_is_one(void **state)
     for (unsigned i = 0; i < 4; i++) {
         share_send(&h->share[i], h->now_us);
     }
-    assert_int_equal(q->count, found);
     bool seen[FULL] = {false};
-    for (unsigned i = 0; i < q->count; i++) {
-        uint64_t n = q->list[i].key - 1;
+    struct tt_store list[FEED_MAX];
+    assert_int_equal(take_all(h, list), found);
+    for (unsigned i = 0; i < found; i++) {
+        uint64_t n = list[i].key - 1;
         assert_true(n < FULL && !seen[n]);
         seen[n] = true;
+        assert_true(feed_put(&q->feed, &list[i]));
     }
+    atomic_store(&q->feed.due_us, UINT64_MAX);
     for (unsigned i = 0; i < 25; i++) { /* more than there is room for */
         struct tt_store result = tt_result(key_of(0, found + i), 9, TT_EXACT, 7, 1);
         assert_false(share_add(&h->share[2], &result));
     }
     share_send(&h->share[2], h->now_us);
-    assert_int_equal(q->count, 15); /* the full one has left, before it was due */
-    assert_int_equal(q->list[14].key, key_of(0, found + 24));
-    atomic_store(&q->due_us, h->now_us);
+    assert_int_equal(take_all(h, list), 15); /* the full one has left, before it was due */
+    assert_int_equal(list[14].key, key_of(0, found + 24));
+    assert_true(feed_put(&q->feed, &list[14]));
+    atomic_store(&q->feed.due_us, h->now_us);
     share_serve(&h->share[3], false, h->now_us); /* any thread sends what is due */
-    assert_int_equal(q->count, 0);
-    assert_true(atomic_load(&q->due_us) > h->now_us);
+    assert_int_equal(feed_waiting(&q->feed), 0);
+    assert_true(atomic_load(&q->feed.due_us) > h->now_us);
     host_close(h);
 }
 
@@ -294,24 +312,24 @@ static void the_queue_is_of_one_namespace_at_a_time(void **state)
     struct share_queue *q = queue_of(h);
     h->local[0].namespace_id = 1;
     h->local[1].namespace_id = 2;
-    atomic_store(&q->due_us, h->now_us + 5000);
+    atomic_store(&q->feed.due_us, h->now_us + 5000);
     struct tt_store result = tt_result(key_of(0, 0), 9, TT_EXACT, 7, 1);
     assert_false(share_add(&h->share[0], &result));
     share_send(&h->share[0], h->now_us);
-    assert_int_equal(q->count, 1);
+    assert_int_equal(feed_waiting(&q->feed), 1);
     result.key++;
     for (unsigned i = 0; i < 2; i++) { /* early, and when the other's is due */
         assert_false(share_add(&h->share[1], &result));
         share_send(&h->share[1], h->now_us + i * 5000);
         assert_int_equal(h->share[1].count, 0);
-        assert_int_equal(q->count, 1);
+        assert_int_equal(feed_waiting(&q->feed), 1);
         assert_int_equal(q->namespace_id, 1);
     }
     assert_false(share_add(&h->share[1], &result)); /* long due */
-    atomic_store(&q->due_us, h->now_us);
+    atomic_store(&q->feed.due_us, h->now_us);
     share_send(&h->share[1], h->now_us + 2001);
     assert_int_equal(q->namespace_id, 2);
-    assert_int_equal(q->count, 0);
+    assert_int_equal(feed_waiting(&q->feed), 0);
     host_close(h);
 }
 
@@ -331,13 +349,13 @@ static void a_claim_and_its_end_are_published(void **state)
     struct host *h = host_that_claims();
     struct share *s = &h->share[0];
     embedded_set_table_id(h->table, 0x12345);
-    assert_false(share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_BEGINS));
+    assert_false(share_claim(s, 1, CLAIMS_FOREIGN_DEPTH, TT_CLAIM_BEGINS));
     assert_int_equal(s->count, 1);
     assert_int_equal(s->list[0].bound, TT_CLAIM);
     assert_int_equal(s->list[0].score, TT_CLAIM_BEGINS);
     assert_int_equal(s->list[0].move, 0x2345);
     share_send(s, h->now_us);
-    assert_false(share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_ENDS));
+    assert_false(share_claim(s, 1, CLAIMS_FOREIGN_DEPTH, TT_CLAIM_ENDS));
     assert_int_equal(s->count, 1);
     assert_int_equal(s->list[0].score, TT_CLAIM_ENDS);
     host_close(h);
@@ -348,18 +366,18 @@ static void a_claim_that_has_not_left_is_taken_back(void **state)
     (void)state;
     struct host *h = host_that_claims();
     struct share *s = &h->share[0];
-    struct tt_store result = tt_result(1, EMBEDDED_FOREIGN_DEPTH, TT_EXACT, 7, 1);
-    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_BEGINS);
-    share_claim(s, 2, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_BEGINS);
-    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH + 1, TT_CLAIM_BEGINS);
-    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_ENDS); /* without a result */
+    struct tt_store result = tt_result(1, CLAIMS_FOREIGN_DEPTH, TT_EXACT, 7, 1);
+    share_claim(s, 1, CLAIMS_FOREIGN_DEPTH, TT_CLAIM_BEGINS);
+    share_claim(s, 2, CLAIMS_FOREIGN_DEPTH, TT_CLAIM_BEGINS);
+    share_claim(s, 1, CLAIMS_FOREIGN_DEPTH + 1, TT_CLAIM_BEGINS);
+    share_claim(s, 1, CLAIMS_FOREIGN_DEPTH, TT_CLAIM_ENDS); /* without a result */
     assert_int_equal(s->count, 2);
-    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_BEGINS);
+    share_claim(s, 1, CLAIMS_FOREIGN_DEPTH, TT_CLAIM_BEGINS);
     assert_false(share_add(s, &result));
     assert_int_equal(s->count, 3);
     for (unsigned i = 0; i < s->count; i++) {
         assert_true(s->list[i].bound != TT_CLAIM || s->list[i].key == 2 ||
-                    s->list[i].depth > EMBEDDED_FOREIGN_DEPTH);
+                    s->list[i].depth > CLAIMS_FOREIGN_DEPTH);
     }
     host_close(h);
 }
@@ -369,9 +387,9 @@ static void what_is_not_to_be_claimed_is_not(void **state)
     (void)state;
     struct host *h = host_that_claims();
     struct share *s = &h->share[0];
-    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH - 1, TT_CLAIM_BEGINS);
+    share_claim(s, 1, CLAIMS_FOREIGN_DEPTH - 1, TT_CLAIM_BEGINS);
     share_claim(s, 1, PROTO_RESULT_DEPTH_MAX + 1, TT_CLAIM_BEGINS);
-    atomic_store(&queue_of(h)->least, MOST); /* the shards are busy */
+    atomic_store(&feed_of(h)->least, MOST); /* the shards are busy */
     share_claim(s, 1, 5, TT_CLAIM_BEGINS);
     s->claims = false; /* nobody is there */
     share_claim(s, 1, 9, TT_CLAIM_BEGINS);
@@ -388,7 +406,7 @@ static void a_claim_that_waits_is_taken_back_at_any_least_depth(void **state)
     struct tt_store result = tt_result(2, 5, TT_EXACT, 7, 1);
     share_claim(s, 1, 5, TT_CLAIM_BEGINS);
     share_claim(s, 2, 5, TT_CLAIM_BEGINS);
-    atomic_store(&queue_of(h)->least, MOST);
+    atomic_store(&feed_of(h)->least, MOST);
     share_claim(s, 1, 5, TT_CLAIM_ENDS);
     share_add(s, &result);
     assert_int_equal(s->count, 0);
@@ -428,7 +446,7 @@ static void a_namespace_without_the_queue_sends_no_message_a_poll(void **state)
     struct tt_store result = tt_result(1, 9, TT_EXACT, 7, 1);
     h->local[1].namespace_id = h->local[0].namespace_id + 1;
     own->wanted = other->wanted = true;
-    atomic_store(&queue_of(h)->due_us, h->now_us + 1000);
+    atomic_store(&feed_of(h)->due_us, h->now_us + 1000);
     share_add(own, &result);
     share_send(own, h->now_us);
     for (unsigned i = 0; i < 3; i++) {
@@ -450,11 +468,11 @@ static void claims_make_messages_more_frequent(void **state)
         share_serve(s, true, h->now_us);
         assert_int_equal(s->claims, round == 0);
         struct tt_store result = tt_result(1, 9, TT_EXACT, 7, 1);
-        atomic_store(&queue_of(h)->due_us, 0);
+        atomic_store(&feed_of(h)->due_us, 0);
         s->wanted = true;
         share_add(s, &result);
         share_send(s, h->now_us);
-        uint64_t pause_us = atomic_load(&queue_of(h)->due_us) - h->now_us;
+        uint64_t pause_us = atomic_load(&feed_of(h)->due_us) - h->now_us;
         assert_int_equal(pause_us, round == 0 ? 150 : 10000);
     }
     host_close(h);
@@ -465,13 +483,13 @@ static void without_peers_the_least_depth_falls_to_the_first(void **state)
 {
     (void)state;
     struct host *h = host_open(2);
-    atomic_store(&queue_of(h)->least, MOST);
+    atomic_store(&feed_of(h)->least, MOST);
     for (unsigned i = 0; i < MOST; i++) {
         h->now_us += WINDOW_US;
         share_serve(&h->share[1], true, h->now_us); /* not who takes what others tell */
     }
     assert_int_equal(least(h), MOST);
-    queue_of(h)->window_us = h->now_us;
+    feed_of(h)->window_us = h->now_us;
     for (unsigned i = 1; i <= MOST; i++) {
         h->now_us += WINDOW_US;
         share_serve(&h->share[0], true, h->now_us);

@@ -61,7 +61,7 @@ static unsigned nproc(struct table_port *port, uint64_t key, uint8_t depth)
 {
     struct tt_peek peek = {key, depth};
     struct tt_peeked seen;
-    port->peek(port->self, &peek, 1, &seen);
+    port->peek(port->self, &peek, 1, false, &seen);
     return seen.nproc;
 }
 
@@ -407,7 +407,7 @@ static void below_the_inflight_depth_nothing_is_registered(void **state)
                                     {.table = table, .slot = 1, .inflight_depth_max = 4}};
     struct table_port port[2] = {embedded_table_port(&slot[0]), embedded_table_port(&slot[1])};
     struct tt_answer answer;
-    assert_int_equal(port[0].inflight_depth(port[0].self, 3), 4);
+    assert_int_equal(port[0].inflight_depth(port[0].self, 3, &(bool){false}), 4);
     assert_int_equal(enter(&port[0], 0, 5, 3, TT_EXCLUSIVE, &answer), TT_OPEN);
     assert_int_equal(enter(&port[1], 1, 5, 3, TT_EXCLUSIVE, &answer), TT_OPEN);
     assert_int_equal(answer.nproc, 0);
@@ -459,7 +459,8 @@ static void small_iterations_register_smaller_nodes(void **state)
     for (unsigned iteration = 1; iteration < 20; iteration++) {
         unsigned least = iteration < 5 ? 1 : iteration < 8 ? iteration - 4 : 4;
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(port[i].inflight_depth(port[i].self, iteration), least);
+            assert_int_equal(port[i].inflight_depth(port[i].self, iteration, &(bool){false}),
+                             least);
         }
         for (uint8_t depth = 1; depth < 6; depth++) {
             bool counts = depth >= least;
@@ -473,14 +474,14 @@ static void small_iterations_register_smaller_nodes(void **state)
     }
     slot[0].inflight_depth_max =
         2; /* never more than in a large one, and none where there are none */
-    assert_int_equal(port[0].inflight_depth(port[0].self, 7), 2);
-    assert_int_equal(port[0].inflight_depth(port[0].self, 4), 1);
+    assert_int_equal(port[0].inflight_depth(port[0].self, 7, &(bool){false}), 2);
+    assert_int_equal(port[0].inflight_depth(port[0].self, 4, &(bool){false}), 1);
     slot[0].inflight_depth_max = EMBEDDED_NEVER;
     (void)embedded_table_port(&slot[0]);
     assert_int_equal(enter(&port[0], 0, 6, 9, TT_EXCLUSIVE, &answer), TT_OPEN);
     assert_int_equal(embedded_inflight(table),
                      0); /* a search that registers nothing, after one that did */
-    assert_int_equal(port[0].inflight_depth(port[0].self, 1), EMBEDDED_NEVER);
+    assert_int_equal(port[0].inflight_depth(port[0].self, 1, &(bool){false}), EMBEDDED_NEVER);
     embedded_close(&table);
 }
 

@@ -357,7 +357,7 @@ static void a_node_that_another_process_is_in_is_busy(void **state)
             .table = table[i], .inflight_depth_max = 3, .place.name = (uint16_t)(7 + i)};
         port[i] = embedded_table_port(&slot[i]);
         embedded_begin(&slot[i], 1, 0);
-        (void)port[i].inflight_depth(port[i].self, 9);
+        (void)port[i].inflight_depth(port[i].self, 9, &(bool){false});
     }
     struct tt_ask alone = {.key = 77, .alpha = -1, .beta = 1, .depth = 5, .flags = TT_EXCLUSIVE};
     struct tt_ask beside = alone;

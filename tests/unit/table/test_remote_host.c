@@ -166,14 +166,14 @@ static void peeks_near_count_the_threads_of_this_host(void **state)
     struct tt_peeked seen;
     set_waits(world, true);
     expect_open(c, 1234, HELPS, 1);
-    port.peek_near(port.self, &peek, &seen);
+    port.peek(port.self, &peek, 1, true, &seen);
     assert_int_equal(seen.nproc, 0);
     expect_open(a, 1234, HELPS, 2); /* by the shard's count */
     uint64_t peeks = counters(b)->peeks;
-    port.peek_near(port.self, &peek, &seen);
+    port.peek(port.self, &peek, 1, true, &seen);
     assert_int_equal(seen.nproc, 1);
     finishes(a, 7);
-    port.peek_near(port.self, &peek, &seen);
+    port.peek(port.self, &peek, 1, true, &seen);
     assert_int_equal(seen.nproc, 0);
     assert_int_equal(seen.depth, DEPTH);
     assert_int_equal(seen.lower, 7);

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/rng.h"
+#include "worker/table/claims.h"
 #include "worker/table/remote_depth.h"
 
 enum { SHARE_DEPTH = 3 };
@@ -270,7 +271,7 @@ static void what_is_published_ends_the_visits_of_all_threads(void **state)
 
 /* ---- foreign claims ---- */
 
-enum { FOREIGN_KEY = 1 << 21, FOREIGN = EMBEDDED_FOREIGN_DEPTH };
+enum { FOREIGN_KEY = 1 << 21, FOREIGN = CLAIMS_FOREIGN_DEPTH };
 
 /* Hosts that know of each other, and ask no shard. */
 static struct world *world_of_large_hosts(void)
@@ -318,7 +319,7 @@ static struct tt_peeked sees(struct peer *peer, uint64_t key, uint8_t depth)
     struct table_port port = remote_table_port(peer->remote);
     struct tt_peek peek = {key, depth};
     struct tt_peeked seen;
-    port.peek(port.self, &peek, 1, &seen);
+    port.peek(port.self, &peek, 1, false, &seen);
     return seen;
 }
 
@@ -388,11 +389,11 @@ static void claims_expire(void **state)
     struct world *world = world_of_large_hosts();
     struct peer *c = &world->peer[2];
     for (unsigned depth = FOREIGN; depth < FOREIGN + 9; depth++) {
-        uint64_t ms = EMBEDDED_FOREIGN_LEAST_MS;
+        uint64_t ms = CLAIMS_FOREIGN_LEAST_MS;
         for (unsigned d = FOREIGN; d < depth; d++) {
-            ms *= EMBEDDED_FOREIGN_PLY;
+            ms *= CLAIMS_FOREIGN_PLY;
         }
-        ms = ms < EMBEDDED_FOREIGN_MOST_MS ? ms : EMBEDDED_FOREIGN_MOST_MS;
+        ms = ms < CLAIMS_FOREIGN_MOST_MS ? ms : CLAIMS_FOREIGN_MOST_MS;
         struct tt_store claim = {.key = 9,
                                  .depth = (uint8_t)depth,
                                  .bound = TT_CLAIM,
@@ -559,10 +560,18 @@ static void a_claim_said_again_lasts_longer(void **state)
     struct peer *c = &world->peer[2];
     for (unsigned i = 0; i < 5; i++) {
         claim_of(c, 100, 5, TT_CLAIM_BEGINS);
-        c->local.now_us += EMBEDDED_FOREIGN_LEAST_MS * 1000 * 2 / 3;
+        c->local.now_us += CLAIMS_FOREIGN_LEAST_MS * 1000 * 2 / 3;
         assert_true(is_busy(c, 5, FOREIGN));
     }
     world_close(world);
+}
+
+static bool sees_foreign(struct peer *peer)
+{
+    struct table_port port = remote_table_port(peer->remote);
+    bool sees = false;
+    (void)port.inflight_depth(port.self, 20, &sees);
+    return sees;
 }
 
 /* A host with peers that claim nothing, any more or yet, meets them at the shards. */
@@ -571,21 +580,20 @@ static void shards_are_asked_where_nobody_claims(void **state)
     (void)state;
     struct world *world = world_of_large_hosts();
     struct peer *c = &world->peer[2];
-    struct table_port port = remote_table_port(c->remote);
     embedded_saw_other_table(c->table, UINT64_MAX);
     for (unsigned i = 0; i < 2; i++) {
         serve(c, 3);
-        assert_true(port.sees_foreign(port.self)); /* at the begin of a search, too */
+        assert_true(sees_foreign(c)); /* at the begin of a search, too */
         world->bed->now_us += EMBEDDED_FOREIGN_RECENT_MS * 1000;
         serve(c, 3);
-        assert_false(port.sees_foreign(port.self));
+        assert_false(sees_foreign(c));
         claim_of(c, 100, 5, TT_CLAIM_BEGINS);
     }
     serve(c, 3);
-    assert_true(port.sees_foreign(port.self));
+    assert_true(sees_foreign(c));
     world->bed->now_us += EMBEDDED_FOREIGN_RECENT_MS * 1000;
     serve(c, 3);
-    assert_false(port.sees_foreign(port.self));
+    assert_false(sees_foreign(c));
     world_close(world);
 }
 
@@ -660,7 +668,7 @@ static unsigned remote_depth_after(struct peer *peer, unsigned asks, unsigned it
         port.release(port.self, &ticket, &release);
     }
     peer->world->bed->now_us += REMOTE_DEPTH_EVERY_US;
-    return port.inflight_depth(port.self, iteration);
+    return port.inflight_depth(port.self, iteration, &(bool){false});
 }
 
 /* The same asks are too many without peers, and not too many with peers that have other tables. */
@@ -669,7 +677,7 @@ static void the_remote_depth_limit_follows_what_asks_cost(void **state)
     (void)state;
     enum {
         ROOT = 20,
-        ASKS = REMOTE_DEPTH_ALONE_PERMILLE * REMOTE_DEPTH_EVERY_US / 1000 / SHELL_ASK_US + 1
+        ASKS = REMOTE_DEPTH_ALONE_PERMILLE * REMOTE_DEPTH_EVERY_US / 1000 / LANE_ASK_US + 1
     };
     struct world *world = world_open();
     peer_open(world, 0, SHARE_DEPTH, 0);

@@ -45,7 +45,7 @@ static struct tt_scanned entry_of(uint64_t i)
         .lower = (int16_t)lower,
         .upper = (int16_t)(lower + (int)((r >> 32) % (uint64_t)(32768 - lower))),
         .move = (uint16_t)(r >> 16),
-        .depth = (uint8_t)(r % (SNAPSHOT_DEPTH_MAX + 1)),
+        .depth = (uint8_t)(r % (TT_DEPTH_MAX + 1)),
     };
 }
 
@@ -343,7 +343,7 @@ static void bad_entries_and_paths_are_refused(void **state)
 {
     struct folder *f = *state;
     static const struct tt_scanned bad[] = {
-        {.lower = 1, .upper = 0}, {.lower = INT16_MIN}, {.depth = SNAPSHOT_DEPTH_MAX + 1}};
+        {.lower = 1, .upper = 0}, {.lower = INT16_MIN}, {.depth = TT_DEPTH_MAX + 1}};
     struct snapshot_writer *writer = NULL;
     struct snapshot_reader *reader = NULL;
     assert_int_equal(snapshot_create(&writer, disk_of_system(), f->path, 1, f->why), ERR_OK);

@@ -151,7 +151,7 @@ static void own_release(void *table, unsigned asker, const struct tt_release *op
 static void own_peek(void *table, unsigned asker, const struct tt_peek *op, struct tt_peeked *out)
 {
     struct table_port *port = &((struct near *)table)->port[asker];
-    port->peek(port->self, op, 1, out);
+    port->peek(port->self, op, 1, false, out);
 }
 
 static unsigned own_entries(void *table)

@@ -69,7 +69,7 @@ static void a_file_is_read_into_the_table(void **state)
     struct bed *b = *state;
     write_file(b);
     assert_int_equal(open_snapshots(b), ERR_OK);
-    assert_int_equal(keep_files_place(&b->snapshots, 0), PLACE);
+    assert_int_equal(keep_file_place(&b->snapshots.file[0]), PLACE);
     fill(b);
     assert_int_equal(ttcore_ledger_read(&b->ledger.restored), ENTRIES);
 }
@@ -102,7 +102,7 @@ static void a_torn_file_is_set_aside_when_the_table_is_filled(void **state)
     assert_int_equal(stat(b->path, &at), 0);
     assert_int_equal(truncate(b->path, at.st_size - 1), 0);
     assert_int_equal(open_snapshots(b), ERR_OK);
-    assert_int_equal(keep_files_place(&b->snapshots, 0), 0);
+    assert_int_equal(keep_file_place(&b->snapshots.file[0]), 0);
     assert_int_equal(access(b->path, F_OK), 0);
     fill(b);
     assert_int_not_equal(access(b->path, F_OK), 0);

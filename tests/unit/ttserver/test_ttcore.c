@@ -412,7 +412,7 @@ static void notice_of_a_strict_result_has_a_bound_alone(void **state)
     const struct proto_stores list = bed_seen(bed, "b", PROTO_NODE_DONE)->node_done.list;
     assert_int_equal(list.count, 1);
     assert_int_equal(list.at[0].bound, TT_LOWER);
-    assert_true(proto_results_in_range(&list));
+    assert_true(proto_results_in_range(&list, false));
 }
 
 static void other_slots_of_the_storing_session_get_it_too(void **state)

@@ -126,7 +126,6 @@ static void expect_ignored_after(struct bed *bed, const char *who, const uint8_t
 
 static void of_other_versions_a_peer_may_send_some(void **state)
 {
-    enum { FEW = TTCORE_FAULTS_MAX, MORE = TTCORE_FAULTS_MAX * TTCORE_FAULT_PARTS };
     struct bed *bed = *state;
     uint8_t bytes[128] = {0x92, 0, PROTO_HEARTBEAT};
     struct proto_message hello = {.type = PROTO_HELLO, .hello = {.lowest = 77, .highest = 77}};
@@ -135,20 +134,19 @@ static void of_other_versions_a_peer_may_send_some(void **state)
     for (unsigned round = 0; round < 2; round++) {
         const char *who = round == 0 ? "in" : "out"; /* with a session, and without one */
         for (unsigned version = 0; version < 20; version++) {
-            bool is_neighbour = version == PROTO_LOWEST - 1 || version == PROTO_VERSION + 1;
             bytes[1] = (uint8_t)version;
-            if (version < PROTO_LOWEST || version > PROTO_VERSION) {
-                expect_ignored_after(bed, who, bytes, 3, is_neighbour ? MORE : FEW);
+            if (version != PROTO_VERSION) {
+                expect_ignored_after(bed, who, bytes, 3, TTCORE_FAULTS_MAX);
                 bed->now_us += TTCORE_IGNORE_US;
             }
         }
     }
     size_t length = proto_encode(&hello, bytes, sizeof bytes);
     bytes[1] = 77;
-    expect_ignored_after(bed, "late", bytes, length, FEW);
+    expect_ignored_after(bed, "late", bytes, length, TTCORE_FAULTS_MAX);
     bed->now_us += TTCORE_IGNORE_US;
     bytes[1] = PROTO_VERSION; /* it says that it speaks another alone */
-    expect_ignored_after(bed, "late", bytes, length, MORE);
+    expect_ignored_after(bed, "late", bytes, length, TTCORE_FAULTS_MAX);
 }
 
 static void routes_out_of_range_are_dropped(void **state)
@@ -344,13 +342,22 @@ static void options_out_of_range_are_refused(void **state)
     ttcore_close(&core);
 }
 
+static void a_hello_without_an_instance_is_refused(void **state)
+{
+    static const uint8_t bare[] = {0x92, PROTO_VERSION, PROTO_HELLO};
+    struct bed *bed = *state;
+    bed_bytes(bed, "bare", bare, sizeof bare);
+    bed_expect_error(bed, "bare", PROTO_ERR_RANGE);
+    assert_int_equal(bed_figures(bed).sessions, 0);
+}
+
 static void sessions_are_bounded(void **state)
 {
     struct bed *bed = *state;
     char name[16];
     for (unsigned i = 0; i < 64; i++) {
         snprintf(name, sizeof name, "peer%u", i);
-        bed_hello_as(bed, name, (struct proto_hello){.role = PROTO_CLIENT, .instance = i});
+        bed_hello_as(bed, name, (struct proto_hello){.role = PROTO_CLIENT, .instance = i + 1});
     }
     bed_hello_as(bed, "one more", (struct proto_hello){.role = PROTO_CLIENT});
     bed_expect_error(bed, "one more", PROTO_ERR_LIMIT);
@@ -428,7 +435,7 @@ static void random_message(struct bed *bed, const char *who, uint64_t *rng)
                      (struct proto_hello){.role = (uint8_t)rng_below(rng, 3),
                                           .flags = (uint8_t)rng_below(rng, 2),
                                           .namespace_id = rng_below(rng, 2),
-                                          .instance = rng_below(rng, 2)});
+                                          .instance = 1 + rng_below(rng, 2)});
         break;
     case 1:
         bed_store(bed, who,
@@ -578,6 +585,7 @@ int main(void)
         T(only_what_is_no_message_is_held_against_a_peer),
         T(any_number_of_noisy_peers_harms_no_other),
         T(options_out_of_range_are_refused),
+        T(a_hello_without_an_instance_is_refused),
         T(sessions_are_bounded),
         T(output_never_passes_its_bound),
         T(longest_results_fit),

@@ -129,6 +129,35 @@ static void who_leaves_gets_no_more(void **state)
     assert_int_equal(join(bed, &ann, "ann", JOB), 0);
 }
 
+/* A worker gives no other one work, whether or not it has joined first, and learns of no other. */
+static void the_letters_of_a_bag_pass_by_its_owner(void **state)
+{
+    struct bed *bed = *state;
+    static const struct ttcore_peer thief = {10, 1 << PROTO_WORKER, "thief"};
+    hello_of(bed, &ann, "ann", PROTO_FRONT);
+    bed_post_with(bed, "ann", JOB, PROTO_JOB_BAG);
+    hello_of(bed, &ann, "thread", PROTO_CLIENT);
+    hello_of(bed, &crew, "w", PROTO_WORKER);
+    hello_of(bed, &thief, "x", PROTO_WORKER);
+    assert_int_equal(join(bed, &thief, "x", JOB), 0);
+    assert_int_equal(join(bed, &crew, "w", JOB), 0);
+    assert_int_equal(join(bed, &ann, "thread", JOB), 0);
+    assert_int_equal(join(bed, &ann, "ann", JOB), 3);
+    assert_int_equal(join(bed, &thief, "x", JOB), 1);
+    assert_true(bed->seen.mail_list.list.at[0].alias == proto_alias('a'));
+    assert_false(letter(bed, &thief, "x", "w", JOB));
+    assert_false(letter(bed, &crew, "w", "x", JOB));
+    assert_false(letter(bed, &ann, "thread", "w", JOB));
+    assert_int_equal(bed_figures(bed).letters_lost, 3);
+    assert_true(letter(bed, &ann, "ann", "w", JOB));
+    assert_true(letter(bed, &crew, "w", "ann", JOB));
+    assert_true(letter(bed, &thief, "x", "ann", JOB));
+    bed->peer = &ann;
+    bed_stop_job(bed, "ann", JOB); /* what is no job any more has no letters */
+    assert_false(letter(bed, &thief, "x", "w", JOB));
+    assert_false(letter(bed, &ann, "ann", "w", JOB));
+}
+
 /* The budget is of a second, whatever the heartbeat; a join beyond it is answered all the same. */
 static void nobody_floods_another(void **state)
 {
@@ -263,6 +292,7 @@ int main(void)
         T(letters_go_from_one_searcher_to_another),
         T(a_job_is_of_its_user_and_of_workers),
         T(who_leaves_gets_no_more),
+        T(the_letters_of_a_bag_pass_by_its_owner),
         T(nobody_floods_another),
         T(no_message_names_an_instance),
         T(an_instance_is_of_one_session),

@@ -39,10 +39,13 @@ static int parse(struct values *v, const char *line, const char **operand, unsig
          .letter = 'n',
          .value = &v->name},
         OPTIONS_ROW(HOST_PORT, "listen", "HOST:PORT", &v->listen, 0, 0, "where"),
-        OPTIONS_ROW(UNSUPPORTED, "keys", "DIR", NULL, 0, 0, "not yet"),
         {0},
     };
-    const struct options options = {"test", "[WORD]...", "Tests.", "1", table, 3};
+    const struct options options = {.program = "test",
+                                    .usage = "[WORD]...",
+                                    .summary = "Tests.",
+                                    .table = table,
+                                    .operands_max = 3};
     static char text[512];
     char *argv[32] = {"test"};
     int argc = 1;
@@ -112,7 +115,6 @@ static void wrong_use_is_wrong(void **state)
         "--nosuch",
         "-q",
         "--json=1",
-        "--keys x",
         "--rtt-us -1",
         "--rtt-us nan",
         "--listen 7400",

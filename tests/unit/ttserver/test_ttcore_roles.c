@@ -14,14 +14,11 @@ static const struct {
     enum proto_type type;
     const char *roles;
 } rights[] = {
-    {PROTO_HEARTBEAT, "wfcm"}, {PROTO_STATS, "wfcm"},
-    {PROTO_MEMBERS, "wfcm"},   {PROTO_JOBS, "wfcm"},
-    {PROTO_BYE, "wfcm"},       {PROTO_RETRIEVE_ASK, "wfc"},
-    {PROTO_STORE_HASH, "wfc"}, {PROTO_RELEASE, "wfc"},
-    {PROTO_PEEK, "wfc"},       {PROTO_HISTORY, "wfc"},
-    {PROTO_SHARE, "wfc"},      {PROTO_JOB_POST, "f"},
-    {PROTO_JOB_STOP, "f"},     {PROTO_JOB_REPORT, "wf"},
-    {PROTO_SCAN, "wfc"},       {PROTO_MAIL_JOIN, "wfc"},
+    {PROTO_HEARTBEAT, "wfcm"}, {PROTO_STATS, "wfcm"},  {PROTO_MEMBERS, "wfcm"},
+    {PROTO_JOBS, "wfcm"},      {PROTO_BYE, "wfcm"},    {PROTO_RETRIEVE_ASK, "wfc"},
+    {PROTO_STORE_HASH, "wfc"}, {PROTO_RELEASE, "wfc"}, {PROTO_PEEK, "wfc"},
+    {PROTO_SHARE, "wfc"},      {PROTO_JOB_POST, "f"},  {PROTO_JOB_STOP, "f"},
+    {PROTO_JOB_REPORT, "wf"},  {PROTO_SCAN, "wfc"},    {PROTO_MAIL_JOIN, "wfc"},
     {PROTO_MAIL, "wfc"},       {PROTO_FLUSH, "fc"}, /* if the key may flush */
 };
 
@@ -58,7 +55,6 @@ static struct ttcore_options small(void)
     options.results_bytes = 4096;
     options.inflight_max = 64;
     options.sessions_max = options.jobs_max = 4;
-    options.histories_max = 1;
     return options;
 }
 
@@ -91,7 +87,7 @@ static void check_one(const struct proto_message *message, uint8_t role, uint32_
     if (!allowed) { /* and nothing has happened */
         assert_int_equal(now.sessions, before.sessions);
         assert_int_equal(now.jobs + now.inflight_entries + now.stores + now.asks + now.peeks, 0);
-        assert_int_equal(now.shared + now.history_published + now.job_reports, 0);
+        assert_int_equal(now.shared + now.job_reports, 0);
         assert_int_equal(now.flushes, 0);
     }
     assert_int_equal(now.role_refused, roles != NULL && !allowed);

@@ -209,34 +209,6 @@ static void sessions_one_after_another_have_half_of_the_in_flight_entries(void *
     assert_int_equal(ask_many(bed, "ann9", 300000, ENTRIES), ENTRIES / 2);
 }
 
-static void publish(struct bed *bed, const char *who, uint64_t root_key, uint32_t expected)
-{
-    struct tt_weight weight = {1, 10};
-    struct proto_message m = {.type = PROTO_HISTORY};
-    m.history.root_key = root_key;
-    m.history.list = (struct proto_weights){1, &weight};
-    bed->now_us += TTCORE_HISTORY_ALONE_MS * 1000;
-    bed_say(bed, who, m);
-    assert_int_equal(bed_seen(bed, who, PROTO_HISTORY_ANSWER)->history_answer.list.count, expected);
-}
-
-static void a_user_has_a_quarter_of_the_histories(void **state)
-{
-    struct bed *bed = *state;
-    hello_of(bed, &ann, "ann", PROTO_CLIENT, 1);
-    hello_of(bed, &ann, "ann2", PROTO_CLIENT, 2);
-    hello_of(bed, &bob, "bob", PROTO_CLIENT, 3);
-    publish(bed, "ann", 1, 1);
-    publish(bed, "ann2", 2, 1);
-    for (uint64_t root_key = 3; root_key < 3 + HISTORIES; root_key++) {
-        publish(bed, "ann", root_key, 0);
-        publish(bed, "ann", 1, 1);
-        publish(bed, "ann2", 2, 1);
-    }
-    publish(bed, "bob", 100, 1);
-    publish(bed, "ann", 100, 1); /* that of another */
-}
-
 static void a_job_belongs_to_its_user(void **state)
 {
     struct bed *bed = *state;
@@ -560,7 +532,6 @@ int main(void)
         T(a_user_has_three_quarters_of_the_sessions),
         T(a_user_has_half_of_the_in_flight_entries),
         T(sessions_one_after_another_have_half_of_the_in_flight_entries),
-        T(a_user_has_a_quarter_of_the_histories),
         T(a_job_belongs_to_its_user),
         T(users_are_named_and_counted),
         T(a_repeated_hello_is_not_answered_by_all_jobs_each_time),

@@ -71,23 +71,35 @@ BITBOARD_INLINE unsigned bitboard_pop(uint64_t *set)
     return square;
 }
 
-BITBOARD_INLINE uint64_t bitboard_slide(const struct bitboard_slider *slider, uint64_t occupied)
+/* The place of a set of occupied squares in the slider's sets. */
+BITBOARD_INLINE uint64_t bitboard_index(const struct bitboard_slider *slider, uint64_t occupied)
 {
 #if BITBOARD_PEXT
-    return slider->sets[_pext_u64(occupied, slider->mask)];
+    return _pext_u64(occupied, slider->mask);
 #else
-    return slider->sets[((occupied & slider->mask) * slider->magic) >> slider->shift];
+    return ((occupied & slider->mask) * slider->magic) >> slider->shift;
 #endif
 }
 
 BITBOARD_INLINE uint64_t bitboard_rook(unsigned square, uint64_t occupied)
 {
-    return bitboard_slide(&bitboard_tables.rook[square], occupied);
+    const struct bitboard_slider *slider = &bitboard_tables.rook[square];
+    return slider->sets[bitboard_index(slider, occupied)];
 }
 
 BITBOARD_INLINE uint64_t bitboard_bishop(unsigned square, uint64_t occupied)
 {
-    return bitboard_slide(&bitboard_tables.bishop[square], occupied);
+    const struct bitboard_slider *slider = &bitboard_tables.bishop[square];
+    return slider->sets[bitboard_index(slider, occupied)];
+}
+
+/* Moves of a king from one square to another. */
+BITBOARD_INLINE int bitboard_distance(unsigned a, unsigned b)
+{
+    int files = (int)(a & 7) - (int)(b & 7), ranks = (int)(a >> 3) - (int)(b >> 3);
+    files = files < 0 ? -files : files;
+    ranks = ranks < 0 ? -ranks : ranks;
+    return files > ranks ? files : ranks;
 }
 
 /* One step towards the opponent. */
@@ -109,10 +121,29 @@ BITBOARD_INLINE uint64_t bitboard_forward_east(uint64_t set, unsigned colour)
     return colour == CHESS_WHITE ? set << 9 : set >> 7;
 }
 
+/* All squares attacked by a set of pawns. */
+BITBOARD_INLINE uint64_t bitboard_pawns(uint64_t set, unsigned colour)
+{
+    return bitboard_forward_west(set, colour) | bitboard_forward_east(set, colour);
+}
+
+/* The squares to the left and to the right. */
+BITBOARD_INLINE uint64_t bitboard_sideways(uint64_t set)
+{
+    return (set & ~BITBOARD_FILE_A) >> 1 | (set & ~BITBOARD_FILE_H) << 1;
+}
+
+/* All squares attacked by a set of kings. */
+BITBOARD_INLINE uint64_t bitboard_kings(uint64_t set)
+{
+    const uint64_t beside = bitboard_sideways(set), row = set | beside;
+    return beside | row << 8 | row >> 8;
+}
+
 /* All squares attacked by a set of knights. */
 BITBOARD_INLINE uint64_t bitboard_knights(uint64_t set)
 {
-    uint64_t one = ((set & ~BITBOARD_FILE_A) >> 1) | ((set & ~BITBOARD_FILE_H) << 1);
+    uint64_t one = bitboard_sideways(set);
     uint64_t two =
         ((set & ~(BITBOARD_FILE_A * 3)) >> 2) | ((set & ~(BITBOARD_FILE_H / 2 * 3)) << 2);
     return one << 16 | one >> 16 | two << 8 | two >> 8;

@@ -1,6 +1,7 @@
 #include "worker/games/chess/chess.h"
 
 #include "common/rng.h"
+#include "worker/games/chess/draws.h"
 #include "worker/games/chess/eval.h"
 #include "worker/games/chess/fen.h"
 #include "worker/games/chess/movegen.h"
@@ -11,99 +12,30 @@
 #include <namespaces.h>
 #include <string.h>
 
-static enum err parse(void *position, const char *text, char *why, size_t why_size)
-{
-    return chess_position_parse(position, text, why, why_size);
-}
-
-static void format(const void *position, char *text)
-{
-    chess_position_format(position, text);
-}
-
-static unsigned generate(const void *position, struct game_move *list)
-{
-    return chess_movegen_all(position, list);
-}
-
-static unsigned generate_noisy(const void *position, struct game_move *list)
-{
-    return chess_movegen_noisy(position, list);
-}
-
-static void make(void *position, uint16_t move)
-{
-    chess_position_make(position, move);
-}
-
-static void unmake(void *position, uint16_t move)
-{
-    chess_position_unmake(position, move);
-}
-
-static void make_null(void *position)
-{
-    chess_position_make_null(position);
-}
-
-static void unmake_null(void *position)
-{
-    chess_position_unmake_null(position);
-}
-
 static uint64_t key(const void *position)
 {
     return ((const struct chess_position *)position)->key;
 }
 
-static int evaluate(const void *position)
-{
-    return chess_eval(position);
-}
-
-static void evaluator_open(void *evaluator)
-{
-    chess_sums_clear(evaluator);
-}
-
-static int evaluate_full(const void *position, void *evaluator)
-{
-    return chess_eval_full(position, evaluator);
-}
-
-static bool check(const void *position)
-{
-    return chess_position_check(position);
-}
-
 static int finished(const void *position)
 {
-    return check(position) ? -GAME_MATE : 0;
-}
-
-/* K, K+N or K+B against K. */
-static bool insufficient(const struct chess_position *position)
-{
-    uint64_t occupied = chess_occupied(position);
-    return bitboard_count(occupied) <= 3 &&
-           (chess_both(position, CHESS_KING) | chess_both(position, CHESS_KNIGHT) |
-            chess_both(position, CHESS_BISHOP)) == occupied;
+    return chess_position_check(position) ? -GAME_MATE : 0;
 }
 
 /* A hundred halfmoves without capture or pawn move, unless the last one mates. */
 static bool is_counted_out(const struct chess_position *chess)
 {
     return chess->halfmoves >= CHESS_HALFMOVES_DRAWN &&
-           (!check(chess) || chess_movegen_count(chess) > 0);
+           (!chess_position_check(chess) || chess_movegen_count(chess) > 0);
 }
 
 /* An equal position earlier among the moves made here (once is enough: a search that comes back can
- * come back again); the count; or insufficient material. Stalemate is left to the move generator.
+ * come back again); the count; or an ending that is known. Stalemate is left to the move generator.
  */
 static unsigned drawn(const void *position)
 {
     const struct chess_position *chess = position;
-    if (insufficient(chess)) {
+    if (chess_draws_known(chess)) {
         return GAME_DRAWN_HERE;
     }
     for (unsigned back = 4; back <= chess->reversible; back += 2) {
@@ -114,15 +46,6 @@ static unsigned drawn(const void *position)
     return is_counted_out(chess) ? GAME_DRAWN_BY_COUNT : 0;
 }
 
-/* Kings and bishops of one colour of squares alone. */
-static bool is_dead(const struct chess_position *position)
-{
-    static const uint64_t light = UINT64_C(0x55aa55aa55aa55aa);
-    const uint64_t bishops = chess_both(position, CHESS_BISHOP);
-    return (chess_both(position, CHESS_KING) | bishops) == chess_occupied(position) &&
-           ((bishops & light) == 0 || (bishops & ~light) == 0);
-}
-
 static bool ended(const void *position)
 {
     const struct chess_position *chess = position;
@@ -130,7 +53,7 @@ static bool ended(const void *position)
     for (unsigned back = 4; back <= chess->reversible; back += 2) {
         before += chess->undo[chess->ply - back].key == chess->key;
     }
-    return before >= 2 || insufficient(chess) || is_dead(chess) || is_counted_out(chess);
+    return before >= 2 || chess_draws_dead(chess) || is_counted_out(chess);
 }
 
 /* The clock is part of the key when it has run so far that a search may reach its end. */
@@ -156,26 +79,26 @@ static bool losing(const void *position, uint16_t move)
     return !chess_see_at_least(position, move, 0);
 }
 
-static bool exchange(const void *position, uint16_t move, int least)
-{
-    return chess_see_at_least(position, move, least);
-}
-
 static unsigned move_class(const void *position, uint16_t move)
 {
     const struct chess_position *chess = position;
     return chess->board[chess_move_from(move)] << 6 | chess_move_to(move);
 }
 
-/* Of the pawns and the side to move. */
+/* A name of the pawns and the side to move, never 0; 0 where the ending is likely a draw, about
+ * which positions with the same pawns say nothing. */
 static uint64_t structure(const void *position)
 {
     const struct chess_position *chess = position;
-    return rng_mix(chess_set(chess, CHESS_WHITE, CHESS_PAWN)) ^
-           rng_mix(chess_set(chess, CHESS_BLACK, CHESS_PAWN) ^ chess->side);
+    if (chess_draws_likely(chess)) {
+        return 0;
+    }
+    return (rng_mix(chess_set(chess, CHESS_WHITE, CHESS_PAWN)) ^
+            rng_mix(chess_set(chess, CHESS_BLACK, CHESS_PAWN) ^ chess->side)) |
+           UINT64_C(1) << 63; /* without pawns the rest may be 0 */
 }
 
-/* Of all moves but castling and en-passant captures with another than the moved piece. */
+/* Covers all moves but castling and en-passant captures with another than the moved piece. */
 static bool gives_check(const void *position, uint16_t move)
 {
     const struct chess_position *chess = position;
@@ -192,11 +115,6 @@ static bool gives_check(const void *position, uint16_t move)
     return (kind == CHESS_KNIGHT && bitboard_tables.knight[king] & bitboard_of(to)) ||
            (kind == CHESS_PAWN && bitboard_tables.pawn[us ^ 1][king] & bitboard_of(to)) ||
            (bitboard_rook(king, occupied) & lines) || (bitboard_bishop(king, occupied) & diagonals);
-}
-
-static bool tablebase(const void *position, int *value)
-{
-    return chess_tablebase_probe(position, value);
 }
 
 /* With pawns alone, having to move is often the only problem. */
@@ -274,41 +192,36 @@ const struct game game_chess = {
     .score_kind = GAME_CENTIPAWNS,
     .score_max = GAME_MATE,
     .search = &game_search,
-    .parse = parse,
-    .format = format,
-    .generate = generate,
-    .generate_noisy = generate_noisy,
-    .make = make,
-    .unmake = unmake,
-    .make_null = make_null,
-    .unmake_null = unmake_null,
+    .parse = chess_position_parse,
+    .format = chess_position_format,
+    .generate = chess_movegen_all,
+    .generate_noisy = chess_movegen_noisy,
+    .make = chess_position_make,
+    .unmake = chess_position_unmake,
+    .make_null = chess_position_make_null,
+    .unmake_null = chess_position_unmake_null,
     .key = key,
-    .evaluate = evaluate,
+    .evaluate = chess_eval,
     .evaluator_size = sizeof(struct chess_sums),
-    .evaluator_open = evaluator_open,
-    .evaluate_full = evaluate_full,
+    .evaluator_open = chess_sums_clear,
+    .evaluate_full = chess_eval_full,
     .finished = finished,
-    .check = check,
+    .check = chess_position_check,
     .drawn = drawn,
     .ended = ended,
     .counted_key = counted_key,
     .repeatable = repeatable,
     .losing = losing,
-    .exchange = exchange,
+    .exchange = chess_see_at_least,
     .move_class = move_class,
     .structure = structure,
     .gives_check = gives_check,
-    .tablebase = tablebase,
+    .tablebase = chess_tablebase_probe,
     .zugzwang = zugzwang,
     .cramped = cramped,
     .format_move = format_move,
     .parse_move = parse_move,
 };
-
-void chess_write_as_960(void *position)
-{
-    ((struct chess_position *)position)->chess960 = true;
-}
 
 void chess_forget(void *position)
 {

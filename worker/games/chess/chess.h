@@ -11,10 +11,6 @@
 
 extern const struct game game_chess;
 
-/* From here on moves and castling rights of the position are written as in Chess960, whatever its
- * castling: the king's move to its rook's square, and the rook's file (Shredder-FEN). */
-void chess_write_as_960(void *position);
-
 /* Forgets the moves made that no draw can depend on any more, so that more can be made: a hundred
  * plies are kept. None of them can be taken back after it. */
 void chess_forget(void *position);

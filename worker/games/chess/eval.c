@@ -1,6 +1,6 @@
 #include "worker/games/chess/eval.h"
 
-#include "worker/games/chess/tables.h"
+#include "worker/games/chess/draws.h"
 
 #define S CHESS_SCORE
 
@@ -57,28 +57,15 @@ BITBOARD_INLINE uint64_t fill_forward(uint64_t set, const unsigned colour)
     return set | set >> 32;
 }
 
-BITBOARD_INLINE uint64_t sideways(uint64_t set)
-{
-    return (set & ~BITBOARD_FILE_A) >> 1 | (set & ~BITBOARD_FILE_H) << 1;
-}
-
 BITBOARD_INLINE struct side side_of(const struct chess_position *position, const unsigned us)
 {
     uint64_t pawns = chess_set(position, us, CHESS_PAWN);
     uint64_t zone = bitboard_tables.king[chess_king(position, us)];
     return (struct side){
-        .pawn_attacks = bitboard_forward_west(pawns, us) | bitboard_forward_east(pawns, us),
+        .pawn_attacks = bitboard_pawns(pawns, us),
         .behind = fill_forward(pawns, us ^ 1),
         .king_zone = zone | bitboard_forward(zone, us),
     };
-}
-
-static int distance(unsigned a, unsigned b)
-{
-    int files = (int)(a & 7) - (int)(b & 7), ranks = (int)(a >> 3) - (int)(b >> 3);
-    files = files < 0 ? -files : files;
-    ranks = ranks < 0 ? -ranks : ranks;
-    return files > ranks ? files : ranks;
 }
 
 /* Further than its rank, a passed pawn is worth what the kings' ways to its path make of it. */
@@ -93,8 +80,8 @@ BITBOARD_INLINE int32_t passed_pawns(const struct chess_position *position, uint
         score += passed_pawn[rank];
         if (rank >= 3) {
             int beyond = (int)rank - 2;
-            int theirs = distance(chess_king(position, us ^ 1), stop);
-            int ours = distance(chess_king(position, us), stop);
+            int theirs = bitboard_distance(chess_king(position, us ^ 1), stop);
+            int ours = bitboard_distance(chess_king(position, us), stop);
             score += S(0, beyond * (4 * theirs - 2 * ours));
             if (position->board[stop] != CHESS_EMPTY) {
                 score -= S(4 * beyond, 9 * beyond);
@@ -111,14 +98,14 @@ BITBOARD_INLINE int32_t pawn_structure(const struct chess_position *position,
     uint64_t pawns = chess_set(position, us, CHESS_PAWN);
     uint64_t files = fill_forward(ours->behind, us);
     uint64_t rear = pawns & bitboard_forward(ours->behind, us ^ 1);
-    uint64_t isolated = pawns & ~sideways(files);
+    uint64_t isolated = pawns & ~bitboard_sideways(files);
     /* Its next square is the enemy's, and no neighbour can come to its help. */
     uint64_t lost =
         bitboard_forward(pawns, us) & theirs->pawn_attacks & ~fill_forward(ours->pawn_attacks, us);
     uint64_t backward = bitboard_forward(lost, us ^ 1) & ~isolated;
     uint64_t stopped =
         bitboard_forward(fill_forward(chess_set(position, us ^ 1, CHESS_PAWN), us ^ 1), us ^ 1);
-    uint64_t passed = pawns & ~rear & ~(stopped | sideways(stopped));
+    uint64_t passed = pawns & ~rear & ~(stopped | bitboard_sideways(stopped));
     return doubled_pawn * (int)bitboard_count(rear) +
            isolated_pawn * (int)bitboard_count(isolated) +
            backward_pawn * (int)bitboard_count(backward) +
@@ -177,9 +164,9 @@ BITBOARD_INLINE int32_t shelter(const struct chess_position *position, const str
 {
     uint64_t pawns = chess_set(position, us, CHESS_PAWN);
     uint64_t king = chess_set(position, us, CHESS_KING);
-    uint64_t near = bitboard_forward(king | sideways(king), us);
+    uint64_t near = bitboard_forward(king | bitboard_sideways(king), us);
     uint64_t second = bitboard_forward(near, us);
-    uint64_t open = (king | sideways(king)) & ~fill_forward(ours->behind, us);
+    uint64_t open = (king | bitboard_sideways(king)) & ~fill_forward(ours->behind, us);
     return S(shield_near * (int)bitboard_count(pawns & near) +
                  shield_second * (int)bitboard_count(pawns & second) +
                  open_file_near_king * (int)bitboard_count(open),
@@ -211,67 +198,33 @@ BITBOARD_INLINE unsigned count_of(const struct chess_position *position, unsigne
     return bitboard_count(chess_both(position, kind));
 }
 
-/* In pawns, those left out. */
-static unsigned pieces_value(const uint64_t *set)
-{
-    return 3 * bitboard_count(set[CHESS_KNIGHT] | set[CHESS_BISHOP]) +
-           5 * bitboard_count(set[CHESS_ROOK]) + 9 * bitboard_count(set[CHESS_QUEEN]);
-}
-
-/* In 1/16: how much of an endgame advantage counts. `strong` has the advantage. */
-static int scale_16(const struct chess_position *position, unsigned strong)
-{
-    const uint64_t *set = &position->set[strong << 3];
-    if (!set[CHESS_PAWN] && !set[CHESS_ROOK] && !set[CHESS_QUEEN]) {
-        unsigned minors = bitboard_count(set[CHESS_KNIGHT] | set[CHESS_BISHOP]);
-        if (minors <= 1 || (minors == 2 && !set[CHESS_BISHOP])) {
-            return 0; /* cannot force mate */
-        }
-    }
-    if (!set[CHESS_PAWN]) { /* a minor piece more rarely wins without pawns */
-        return pieces_value(set) <= pieces_value(&position->set[(strong ^ 1) << 3]) + 3 ? 3 : 16;
-    }
-    const uint64_t light = UINT64_C(0x55aa55aa55aa55aa);
-    uint64_t white = position->set[CHESS_BISHOP], black = position->set[8 | CHESS_BISHOP];
-    if (bitboard_count(white) == 1 && bitboard_count(black) == 1 &&
-        !(white & light) != !(black & light)) {
-        unsigned others = count_of(position, CHESS_KNIGHT) + count_of(position, CHESS_ROOK) +
-                          count_of(position, CHESS_QUEEN);
-        return others == 0 ? 8 : 13;
-    }
-    return 16;
-}
-
 /* Against a bare king, mate needs the own king near. */
 static int chase(const struct chess_position *position, unsigned strong)
 {
     if (bitboard_count(chess_set(position, strong ^ 1, CHESS_ALL)) > 1) {
         return 0;
     }
-    int apart = distance(chess_king(position, CHESS_WHITE), chess_king(position, CHESS_BLACK));
+    int apart =
+        bitboard_distance(chess_king(position, CHESS_WHITE), chess_king(position, CHESS_BLACK));
     return 12 * (7 - apart);
 }
 
-/* 24 with all pieces on the board, 0 with none. */
-static int phase_of(const struct chess_position *position)
+int chess_eval(const void *at)
 {
-    unsigned phase = count_of(position, CHESS_KNIGHT) + count_of(position, CHESS_BISHOP) +
-                     2 * count_of(position, CHESS_ROOK) + 4 * count_of(position, CHESS_QUEEN);
-    return phase < 24 ? (int)phase : 24;
-}
-
-int chess_eval(const struct chess_position *position)
-{
+    const struct chess_position *position = at;
     struct side white = side_of(position, CHESS_WHITE), black = side_of(position, CHESS_BLACK);
     int32_t score = position->score + (position->side == CHESS_WHITE ? tempo : -tempo);
     score += side_score(position, &white, &black, CHESS_WHITE);
     score -= side_score(position, &black, &white, CHESS_BLACK);
-    int mg = CHESS_MG(score), eg = CHESS_EG(score), phase = phase_of(position);
+    const unsigned pieces = count_of(position, CHESS_KNIGHT) + count_of(position, CHESS_BISHOP) +
+                            2 * count_of(position, CHESS_ROOK) +
+                            4 * count_of(position, CHESS_QUEEN);
+    int mg = CHESS_MG(score), eg = CHESS_EG(score), phase = pieces < 24 ? (int)pieces : 24;
     if (eg != 0) { /* with no advantage there is no strong side: the colours must stay alike */
         unsigned strong = eg > 0 ? CHESS_WHITE : CHESS_BLACK;
-        int near = chase(position, strong), scale = scale_16(position, strong);
-        eg = (eg > 0 ? eg + near : eg - near) * scale / 16;
-        mg = scale < 8 ? mg * scale / 16 : mg; /* nearly drawn whatever the middlegame says */
+        int near = chase(position, strong), scale = chess_draws_scale_64(position, strong);
+        eg = (eg > 0 ? eg + near : eg - near) * scale / 64;
+        mg = scale < 32 ? mg * scale / 64 : mg; /* nearly drawn whatever the middlegame says */
     }
     int blend = (mg * phase + eg * (24 - phase)) / 24;
     blend = blend > CHESS_EVAL_MAX - 1 ? CHESS_EVAL_MAX - 1 : blend;
@@ -287,8 +240,9 @@ static int by_count(const struct chess_position *position, int score)
     return left >= SPAN ? score : left > 0 ? score * left / SPAN : 0;
 }
 
-int chess_eval_full(const struct chess_position *position, struct chess_sums *sums)
+int chess_eval_full(const void *at, void *sums)
 {
+    const struct chess_position *position = at;
     const uint64_t *set = position->set;
     for (unsigned colour = 0; colour < 2; colour++) {
         const uint64_t all = chess_set(position, colour, CHESS_ALL);
@@ -297,8 +251,9 @@ int chess_eval_full(const struct chess_position *position, struct chess_sums *su
         }
     }
     int score = chess_network_eval(sums, set, position->side);
-    const int scale = scale_16(position, score > 0 ? position->side : position->side ^ 1u);
-    score = by_count(position, scale < 8 ? score * scale / 16 : score);
+    const int scale =
+        chess_draws_scale_64(position, score > 0 ? position->side : position->side ^ 1u);
+    score = by_count(position, scale < 32 ? score * scale / 64 : score);
     score = score > CHESS_EVAL_MAX - 1 ? CHESS_EVAL_MAX - 1 : score;
     return score < 1 - CHESS_EVAL_MAX ? 1 - CHESS_EVAL_MAX : score;
 }

@@ -12,11 +12,11 @@
 /* Centipawns from the side to move; |score| < CHESS_EVAL_MAX. */
 enum { CHESS_EVAL_MAX = GAME_PROVED_MIN };
 
-int chess_eval(const struct chess_position *position);
+int chess_eval(const void *position);
 
 /* The same by the network, for play: what cannot be won is about 0, and a bare king is driven as
  * chess_eval has it, because the games that the network learned from end before. Of the counters,
  * that of a draw matters where it is part of counted_key (game.h). */
-int chess_eval_full(const struct chess_position *position, struct chess_sums *sums);
+int chess_eval_full(const void *position, void *sums);
 
 #endif

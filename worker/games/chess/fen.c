@@ -25,6 +25,22 @@ __attribute__((format(printf, 3, 4))) static enum err fail(struct reader *reader
     return code;
 }
 
+/* Adds to what is left out of a position that is good without it. */
+__attribute__((format(printf, 2, 3))) static void leave_out(struct reader *reader,
+                                                            const char *format, ...)
+{
+    char *why = reader->why;
+    size_t used = reader->why_size > 0 ? strlen(why) : 0;
+    va_list arguments;
+    va_start(arguments, format);
+    if (used > 0 && used + 2 < reader->why_size) {
+        strcpy(why + used, "; ");
+        used += 2;
+    }
+    vsnprintf(why + used, reader->why_size - used, format, arguments);
+    va_end(arguments);
+}
+
 /* For messages: a byte that is safe to print. */
 static char printable(char c)
 {
@@ -36,7 +52,7 @@ struct field {
     size_t size;
 };
 
-enum { FIELDS_MIN = 4, FIELDS_MAX = 6 };
+enum { FIELDS_MIN = 3, FIELDS_MAX = 6, FIELDS_READ = 4 };
 
 /* Cuts at spaces; returns the number of fields, FIELDS_MAX + 1 for too many. */
 static unsigned split(const char *text, struct field *fields)
@@ -137,12 +153,15 @@ static enum err read_castling(struct reader *reader, const struct field *field)
         if (upper != 'K' && upper != 'Q' && (upper < 'A' || upper > 'H')) {
             return fail(reader, ERR_SYNTAX, "'%c' is not a castling right", printable(c));
         }
+        if (memchr(field->text, c, i) != NULL) {
+            return fail(reader, ERR_SYNTAX, "castling right '%c' twice", c);
+        }
         const uint64_t kings = chess_set(position, colour, CHESS_KING) & home[colour];
         const unsigned king = kings ? bitboard_first(kings) : CHESS_NO_SQUARE;
         const unsigned rook = kings ? castling_rook(position, colour, king, upper) : king;
         if (rook == CHESS_NO_SQUARE) {
-            return fail(reader, ERR_ILLEGAL, "castling right '%c' without king and rook at home",
-                        c);
+            leave_out(reader, "left out castling right '%c': no king and rook at home", c);
+            continue;
         }
         chess_position_give_right(position, king, rook);
         if (position->castling == before) {
@@ -164,7 +183,8 @@ static enum err read_ep(struct reader *reader, const struct field *field)
     }
     char rank = reader->position->side == CHESS_WHITE ? '6' : '3';
     if (field->text[1] != rank) {
-        return fail(reader, ERR_ILLEGAL, "en-passant square not on rank %c", rank);
+        leave_out(reader, "left out en-passant square %.2s: not on rank %c", field->text, rank);
+        return ERR_OK;
     }
     reader->position->ep = (uint8_t)((field->text[1] - '1') * 8 + (field->text[0] - 'a'));
     return ERR_OK;
@@ -247,10 +267,10 @@ static enum err check_position(struct reader *reader)
 
 static enum err read_fields(struct reader *reader, const struct field *fields, unsigned count)
 {
-    static enum err (*const readers[FIELDS_MIN])(struct reader *, const struct field *) = {
+    static enum err (*const readers[FIELDS_READ])(struct reader *, const struct field *) = {
         read_board, read_side, read_castling, read_ep};
     enum err err = ERR_OK;
-    for (unsigned i = 0; i < FIELDS_MIN && !err; i++) {
+    for (unsigned i = 0; i < FIELDS_READ && i < count && !err; i++) {
         err = readers[i](reader, &fields[i]);
     }
     if (!err && count > 4) {
@@ -262,18 +282,20 @@ static enum err read_fields(struct reader *reader, const struct field *fields, u
     return err ? err : check_position(reader);
 }
 
-enum err chess_position_parse(struct chess_position *position, const char *text, char *why,
-                              size_t why_size)
+enum err chess_position_parse(void *position, const char *text, char *why, size_t why_size)
 {
     struct chess_position scratch; /* so that a failure leaves `position` alone */
     struct reader reader = {&scratch, why, why_size};
     struct field fields[FIELDS_MAX];
     unsigned count = split(text, fields);
+    if (why_size > 0) {
+        why[0] = '\0';
+    }
     if (count == 1 && fields[0].size == 8 && memcmp(fields[0].text, "startpos", 8) == 0) {
         count = split(CHESS_START, fields);
     }
     if (count < FIELDS_MIN || count > FIELDS_MAX) {
-        return fail(&reader, ERR_SYNTAX, "a position has 4 to 6 fields, not %s%u",
+        return fail(&reader, ERR_SYNTAX, "a position has 3 to 6 fields, not %s%u",
                     count > FIELDS_MAX ? "more than " : "",
                     count > FIELDS_MAX ? FIELDS_MAX : count);
     }
@@ -318,8 +340,9 @@ static unsigned at_most(unsigned counter)
     return counter < CHESS_COUNTER_MAX ? counter : CHESS_COUNTER_MAX;
 }
 
-void chess_position_format(const struct chess_position *position, char *text)
+void chess_position_format(const void *at, char *text)
 {
+    const struct chess_position *position = at;
     char *out = format_board(position, text);
     *out++ = position->side == CHESS_WHITE ? 'w' : 'b';
     *out++ = ' ';

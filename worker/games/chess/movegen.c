@@ -98,8 +98,7 @@ BITBOARD_INLINE void king_moves(struct walk *walk, const enum want want, const u
         return;
     }
     uint64_t pawns = enemy[CHESS_PAWN];
-    targets &= ~(bitboard_forward_west(pawns, us ^ 1) | bitboard_forward_east(pawns, us ^ 1) |
-                 bitboard_knights(enemy[CHESS_KNIGHT]) |
+    targets &= ~(bitboard_pawns(pawns, us ^ 1) | bitboard_knights(enemy[CHESS_KNIGHT]) |
                  bitboard_tables.king[bitboard_first(enemy[CHESS_KING])]);
     uint64_t seen = walk->occupied ^ bitboard_of(walk->king);
     uint64_t rooks = enemy[CHESS_ROOK] | enemy[CHESS_QUEEN];
@@ -340,13 +339,15 @@ static unsigned list_of_many(const struct chess_position *position, struct game_
     return count;
 }
 
-unsigned chess_movegen_all(const struct chess_position *position, struct game_move *list)
+unsigned chess_movegen_all(const void *at, struct game_move *list)
 {
+    const struct chess_position *position = at;
     return position->is_unreal ? list_of_many(position, list, list_all) : list_all(position, list);
 }
 
-unsigned chess_movegen_noisy(const struct chess_position *position, struct game_move *list)
+unsigned chess_movegen_noisy(const void *at, struct game_move *list)
 {
+    const struct chess_position *position = at;
     return position->is_unreal ? list_of_many(position, list, list_noisy)
                                : list_noisy(position, list);
 }

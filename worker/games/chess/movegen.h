@@ -8,9 +8,9 @@
 
 #include "worker/games/chess/position.h"
 
-unsigned chess_movegen_all(const struct chess_position *position, struct game_move *list);
+unsigned chess_movegen_all(const void *position, struct game_move *list);
 /* Captures and promotions to a queen; when in check, all evasions. */
-unsigned chess_movegen_noisy(const struct chess_position *position, struct game_move *list);
+unsigned chess_movegen_noisy(const void *position, struct game_move *list);
 /* How many moves chess_movegen_all would list, without listing them. */
 unsigned chess_movegen_count(const struct chess_position *position);
 

@@ -16,8 +16,9 @@ __attribute__((constructor)) static void read_network(void)
     memcpy(&network, _binary_evaluation_net_start, sizeof network);
 }
 
-void chess_sums_clear(struct chess_sums *sums)
+void chess_sums_clear(void *evaluator)
 {
+    struct chess_sums *sums = evaluator;
     memset(sums, 0, sizeof *sums);
     for (unsigned i = 0; i < 4; i++) {
         memcpy(sums->side[i / 2][i % 2].value, network.bias, sizeof network.bias);

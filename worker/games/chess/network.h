@@ -58,8 +58,8 @@ static inline unsigned chess_network_part(unsigned pieces)
     return part < CHESS_NETWORK_PARTS ? part : CHESS_NETWORK_PARTS - 1;
 }
 
-/* Empty boards. */
-void chess_sums_clear(struct chess_sums *sums);
+/* Empty boards; `sums` is a struct chess_sums, as the game port has it. */
+void chess_sums_clear(void *sums);
 
 /* In centipawns, from `side`, which is to move. `set` as in a position, with a king each. */
 int chess_network_eval(struct chess_sums *sums, const uint64_t *set, unsigned side);

@@ -14,6 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A middlegame and an endgame number packed in 32 bits, which add as one (the endgame half borrows;
+ * CHESS_MG and CHESS_EG undo that). Both halves stay within 16 bits. */
+#define CHESS_SCORE(mg, eg) ((int32_t)((eg)*65536 + (mg)))
+#define CHESS_MG(score) ((int)(int16_t)(uint16_t)(uint32_t)(score))
+#define CHESS_EG(score) ((int)(int16_t)(uint16_t)(((uint32_t)(score) + 0x8000u) >> 16))
+
 /* A set's index is colour << 3 | kind; on the board the same number names the piece. */
 enum chess_kind {
     CHESS_PAWN,
@@ -54,7 +60,7 @@ struct chess_position {
     uint64_t set[16];
     uint8_t board[64];
     uint64_t key;
-    int32_t score; /* piece-square sum, white minus black: packed as tables.h says */
+    int32_t score; /* piece-square sum, white minus black: a CHESS_SCORE */
     uint16_t halfmoves; /* since the last capture or pawn move */
     uint16_t reversible; /* made here, and since the last capture, pawn move or null move */
     uint16_t fullmove;
@@ -62,7 +68,8 @@ struct chess_position {
     uint8_t side, castling, ep;
     /* fixed: where the rooks of the castling rights stand, in the order of the bits, and the rights
      * that survive a move from or to a square */
-    bool chess960; /* castling is written as the king's move to the rook's square */
+    bool chess960; /* castling is written as the king's move to its rook's square, and rights as the
+                      rook's file (Shredder-FEN) */
     bool is_unreal; /* a side has more promoted pieces than a game can have */
     uint8_t rook_home[4];
     uint8_t rights_kept[64];
@@ -100,7 +107,7 @@ BITBOARD_INLINE uint64_t chess_set(const struct chess_position *position, unsign
     return position->set[colour << 3 | kind];
 }
 
-/* Of both colours. */
+/* Pieces of both colours. */
 BITBOARD_INLINE uint64_t chess_both(const struct chess_position *position, unsigned kind)
 {
     return position->set[kind] | position->set[8 | kind];
@@ -132,14 +139,17 @@ BITBOARD_INLINE uint64_t chess_attackers(const struct chess_position *position, 
 uint64_t chess_position_ep_pawns(const struct chess_position *position, unsigned colour,
                                  unsigned ep);
 
-/* `move` is legal here, and fewer than GAME_UNDO_MAX moves have been made. */
-void chess_position_make(struct chess_position *position, uint16_t move);
-void chess_position_unmake(struct chess_position *position, uint16_t move);
-/* Gives the turn away: never when in check. Ends the repetition window. */
-void chess_position_make_null(struct chess_position *position);
-void chess_position_unmake_null(struct chess_position *position);
+/* The table of game.h has functions of this and other headers as they are: what they take as void
+ * is a struct chess_position. */
 
-bool chess_position_check(const struct chess_position *position);
+/* `move` is legal here, and fewer than GAME_UNDO_MAX moves have been made. */
+void chess_position_make(void *position, uint16_t move);
+void chess_position_unmake(void *position, uint16_t move);
+/* Gives the turn away: never when in check. Ends the repetition window. */
+void chess_position_make_null(void *position);
+void chess_position_unmake_null(void *position);
+
+bool chess_position_check(const void *position);
 
 /* The same position with an empty history: cheap, for looking ahead from a const position. */
 void chess_position_fork(struct chess_position *to, const struct chess_position *from);

@@ -12,7 +12,7 @@ static const char letters[] = "PNBRQK";
 struct wanted {
     int kind, from_file, from_rank, to, promoted;
     unsigned castling; /* CHESS_SHORT, CHESS_LONG or 0 */
-    bool captures;
+    bool captures, en_passant;
 };
 
 static int find(const char *set, char c)
@@ -50,13 +50,32 @@ static bool read_middle(const char *text, size_t size, struct wanted *wanted)
     return at == size;
 }
 
-static bool read_text(const char *text, struct wanted *wanted)
+static size_t without_tail(const char *text, size_t size)
 {
-    *wanted = (struct wanted){.kind = CHESS_PAWN, .from_file = -1, .from_rank = -1, .promoted = -1};
-    size_t size = strlen(text);
     while (size > 0 && find("+#!?", text[size - 1]) >= 0) {
         size--;
     }
+    return size;
+}
+
+/* "exd6ep", "exd6e.p.": the length without it. */
+static size_t without_en_passant(const char *text, size_t size, struct wanted *wanted)
+{
+    static const char *const tails[] = {"e.p.", "e.p", "ep"};
+    for (unsigned i = 0; i < sizeof tails / sizeof *tails && !wanted->en_passant; i++) {
+        const size_t n = strlen(tails[i]);
+        if (size > n && memcmp(text + size - n, tails[i], n) == 0) {
+            wanted->en_passant = true;
+            size = without_tail(text, size - n);
+        }
+    }
+    return size;
+}
+
+static bool read_text(const char *text, struct wanted *wanted)
+{
+    *wanted = (struct wanted){.kind = CHESS_PAWN, .from_file = -1, .from_rank = -1, .promoted = -1};
+    size_t size = without_en_passant(text, without_tail(text, strlen(text)), wanted);
     if (read_castling(text, size, wanted)) {
         return true;
     }
@@ -65,7 +84,7 @@ static bool read_text(const char *text, struct wanted *wanted)
         text++;
         size--;
     }
-    const bool has_sign = size > 1 && text[size - 2] == '=';
+    const bool has_sign = size > 1 && find("=/", text[size - 2]) >= 0;
     if (has_sign && find("nbrq", text[size - 1]) >= 0) {
         wanted->promoted = find("pnbrqk", text[size - 1]);
         size -= 2;
@@ -89,6 +108,7 @@ static bool names(const struct wanted *wanted, const struct chess_position *posi
     int promoted = kind & CHESS_PROMOTION ? (int)chess_move_promoted(move) : -1;
     return (position->board[from] & 7) == wanted->kind && (int)chess_move_to(move) == wanted->to &&
            promoted == wanted->promoted && (!wanted->captures || (kind & CHESS_CAPTURE)) &&
+           (!wanted->en_passant || kind == CHESS_EN_PASSANT) &&
            (wanted->from_file < 0 || wanted->from_file == (int)(from & 7)) &&
            (wanted->from_rank < 0 || wanted->from_rank == (int)(from >> 3));
 }

@@ -9,8 +9,9 @@
 #include "worker/games/chess/position.h"
 
 /* Reads more than the standard writes: any tail of + # ! ?, castling with zeros or small letters,
- * more disambiguation than needed, x or = left out, a small letter after =. ERR_SYNTAX: not a
- * move's text; ERR_ILLEGAL: names no legal move here, or more than one. */
+ * more disambiguation than needed, x or = left out, / for =, a small letter after it, e.p. after a
+ * capture. ERR_SYNTAX: not a move's text; ERR_ILLEGAL: names no legal move here, or more than
+ * one. */
 enum err chess_san_parse(const struct chess_position *position, const char *text, uint16_t *move);
 
 enum { CHESS_SAN_MAX = 8 }; /* Qa1xb2#, exd8=Q#: seven characters and the end */

@@ -41,8 +41,9 @@ static bool exchange(const struct chess_position *position, unsigned to, uint64_
     return side != first; /* the side that must move and cannot gain has fallen short */
 }
 
-bool chess_see_at_least(const struct chess_position *position, uint16_t move, int threshold)
+bool chess_see_at_least(const void *at, uint16_t move, int threshold)
 {
+    const struct chess_position *position = at;
     unsigned from = chess_move_from(move), to = chess_move_to(move), kind = chess_move_kind(move);
     if (kind == CHESS_SHORT || kind == CHESS_LONG) {
         return threshold <= 0;

@@ -7,6 +7,6 @@
 #include "worker/games/chess/position.h"
 
 /* Whether the legal move wins at least `threshold` centipawns. Castling wins 0. */
-bool chess_see_at_least(const struct chess_position *position, uint16_t move, int threshold);
+bool chess_see_at_least(const void *position, uint16_t move, int threshold);
 
 #endif

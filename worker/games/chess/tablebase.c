@@ -90,8 +90,9 @@ static unsigned ep_of(const struct chess_position *p)
     return p->ep == CHESS_NO_SQUARE ? 0 : p->ep;
 }
 
-bool chess_tablebase_probe(const struct chess_position *p, int *score)
+bool chess_tablebase_probe(const void *position, int *score)
 {
+    const struct chess_position *p = position;
     if (p->halfmoves != 0 || !is_there(p)) {
         return false;
     }
@@ -121,11 +122,29 @@ static bool is_move(unsigned result, uint16_t move)
            (result >> PROMOTION_SHIFT & 7) == promoted;
 }
 
-static int score_of(unsigned value, unsigned distance)
+/* `distance`: plies to the next capture, pawn move or mate; the clock runs on until then. The
+ * tables round: it may be one ply more, unless it is the move itself. */
+static enum chess_tablebase_value value_of(unsigned result, unsigned distance, unsigned clock)
 {
-    return value == WIN    ? CHESS_TABLEBASE_ROOT_WIN - (int)distance
-           : value == LOSS ? (int)distance - CHESS_TABLEBASE_ROOT_WIN
-                           : 0;
+    const unsigned last = clock + distance;
+    const bool is_win = result > DRAW;
+    if (result == DRAW) {
+        return CHESS_TABLEBASE_DRAW;
+    }
+    if (distance == 1 || last < CHESS_HALFMOVES_DRAWN) {
+        return is_win ? CHESS_TABLEBASE_WON : CHESS_TABLEBASE_LOST;
+    }
+    if (last == CHESS_HALFMOVES_DRAWN) {
+        return is_win ? CHESS_TABLEBASE_UNSURE_WIN : CHESS_TABLEBASE_UNSURE_LOSS;
+    }
+    return is_win ? CHESS_TABLEBASE_CURSED_WIN : CHESS_TABLEBASE_BLESSED_LOSS;
+}
+
+static int score_of(enum chess_tablebase_value value, unsigned distance)
+{
+    return value == CHESS_TABLEBASE_WON    ? CHESS_TABLEBASE_ROOT_WIN - (int)distance
+           : value == CHESS_TABLEBASE_LOST ? (int)distance - CHESS_TABLEBASE_ROOT_WIN
+                                           : 0;
 }
 
 static bool is_better(const struct chess_tablebase_move *a, const struct chess_tablebase_move *b)
@@ -133,13 +152,17 @@ static bool is_better(const struct chess_tablebase_move *a, const struct chess_t
     return a->value != b->value ? a->value > b->value : a->score > b->score;
 }
 
-static void insert(struct chess_tablebase_move *moves, unsigned count,
-                   const struct chess_tablebase_move *one)
+/* The move leads to a position that the game has had twice. */
+static bool is_third(const struct chess_position *p, uint16_t move)
 {
-    for (; count > 0 && is_better(one, &moves[count - 1]); count--) {
-        moves[count] = moves[count - 1];
+    struct chess_position after;
+    unsigned before = 0;
+    chess_position_fork(&after, p);
+    chess_position_make(&after, move);
+    for (unsigned back = 3; back <= p->reversible && after.halfmoves > 0; back += 2) {
+        before += p->undo[p->ply - back].key == after.key;
     }
-    moves[count] = *one;
+    return before >= 2;
 }
 
 unsigned chess_tablebase_root(const struct chess_position *p, struct chess_tablebase_move *moves)
@@ -151,17 +174,24 @@ unsigned chess_tablebase_root(const struct chess_position *p, struct chess_table
         tables.root(chess_set(p, CHESS_WHITE, CHESS_ALL), chess_set(p, CHESS_BLACK, CHESS_ALL),
                     chess_both(p, CHESS_KING), chess_both(p, CHESS_QUEEN),
                     chess_both(p, CHESS_ROOK), chess_both(p, CHESS_BISHOP),
-                    chess_both(p, CHESS_KNIGHT), chess_both(p, CHESS_PAWN), p->halfmoves, ep_of(p),
+                    chess_both(p, CHESS_KNIGHT), chess_both(p, CHESS_PAWN), 0, ep_of(p),
                     p->side == CHESS_WHITE, results) == FAILED) {
         return 0;
     }
     for (unsigned i = 0; i < RESULTS_MAX && results[i] != FAILED; i++) {
-        const unsigned value = results[i] & 15, distance = results[i] >> DISTANCE_SHIFT;
+        const unsigned distance = results[i] >> DISTANCE_SHIFT;
         for (unsigned m = 0; m < count; m++) {
             if (is_move(results[i], list[m].move)) {
-                const struct chess_tablebase_move one = {list[m].move, (uint8_t)value,
+                const enum chess_tablebase_value value =
+                    is_third(p, list[m].move) ? CHESS_TABLEBASE_DRAW
+                                              : value_of(results[i] & 15, distance, p->halfmoves);
+                const struct chess_tablebase_move one = {list[m].move, value,
                                                          score_of(value, distance)};
-                insert(moves, known++, &one);
+                unsigned at = known++;
+                for (; at > 0 && is_better(&one, &moves[at - 1]); at--) {
+                    moves[at] = moves[at - 1];
+                }
+                moves[at] = one;
             }
         }
     }

@@ -22,14 +22,26 @@ unsigned chess_tablebase_pieces(void);
 
 /* The value from the side to move, by the rule of fifty moves: a win, a draw or a loss. False:
  * nothing is known, as where a side may castle or the last move changed nothing. */
-bool chess_tablebase_probe(const struct chess_position *position, int *score);
+bool chess_tablebase_probe(const void *position, int *score);
+
+/* The value of a move under the rule of fifty moves; a higher one is better. The rule spoils a
+ * cursed win and saves a blessed loss. The tables round the plies until a capture, pawn move or
+ * mate down by up to one: an unsure value decides the game with the hundredth ply, or is a draw. */
+enum chess_tablebase_value {
+    CHESS_TABLEBASE_LOST,
+    CHESS_TABLEBASE_UNSURE_LOSS,
+    CHESS_TABLEBASE_BLESSED_LOSS,
+    CHESS_TABLEBASE_DRAW,
+    CHESS_TABLEBASE_CURSED_WIN,
+    CHESS_TABLEBASE_UNSURE_WIN,
+    CHESS_TABLEBASE_WON,
+};
 
 struct chess_tablebase_move {
     uint16_t move;
-    uint8_t value; /* a higher one is better: two losses, of which the rule of fifty moves saves
-                      one, a draw, and two wins, of which it spoils one */
-    int score; /* for the side to move: 0 where it ends in a draw by that rule, too; a win that
-                  makes way sooner is worth more, and so is a loss that takes longer */
+    enum chess_tablebase_value value;
+    int score; /* for the side to move; a win that makes way sooner is worth more, and so is a loss
+                  that takes longer; 0 for all that is neither won nor lost for sure */
 };
 
 /* All legal moves (at most GAME_MOVES_MAX) with their values, the best first; their number, 0:

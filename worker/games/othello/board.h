@@ -16,6 +16,7 @@
 
 enum {
     OTHELLO_SQUARES = 64,
+    OTHELLO_PASSED = OTHELLO_SQUARES, /* a pass, where a move is a square */
     OTHELLO_SCORE_MAX = 64, /* discs */
     OTHELLO_WHY_MAX = 96,
 };
@@ -29,7 +30,7 @@ struct othello_board {
 struct othello_rays {
     _Alignas(32) uint64_t up[4], down[4];
 };
-extern const struct othello_rays othello_rays[OTHELLO_SQUARES];
+extern struct othello_rays othello_rays[OTHELLO_SQUARES];
 
 static const uint64_t othello_corners = UINT64_C(0x8100000000000081);
 
@@ -161,6 +162,11 @@ static inline int othello_final_score(struct othello_board b)
     return own > other ? own - other + empties : own < other ? own - other - empties : 0;
 }
 
+/* Discs of `own` that can never be turned again, whatever is played; not all that there are: those
+ * in four full lines, and those that lean in every other direction on the border or on such a disc.
+ */
+uint64_t othello_stable(uint64_t own, uint64_t other);
+
 /* A hash of the board. Symmetric boards have unlike ones. */
 uint64_t othello_hash(struct othello_board b);
 
@@ -169,6 +175,9 @@ uint64_t othello_hash(struct othello_board b);
  * `why`. `is_black`: whether black is to move. */
 bool othello_parse(const char *text, struct othello_board *board, bool *is_black,
                    char why[OTHELLO_WHY_MAX]);
+/* Reads the move that the text begins with, a square ("d3", "D3") or a pass ("PA", "PS", "pass",
+ * "--"), and moves the text behind it. -1: there is none, and the text stays. */
+int othello_read_move(const char **text);
 /* 64 characters X O -, a space, X or O; and the end: 67 bytes. */
 void othello_format(struct othello_board board, bool is_black, char text[67]);
 

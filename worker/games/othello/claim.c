@@ -163,6 +163,7 @@ static enum err parse(void *position, const char *text, char *why, size_t why_si
     struct othello_claim claim = {.value = 0};
     const char *sign = strpbrk(text, "<>");
     char board[GAME_TEXT_MAX], line[OTHELLO_WHY_MAX], *end;
+    snprintf(why, why_size, "%s", "");
     if (sign == NULL || sign[1] != '=' || (size_t)(sign - text) >= sizeof board) {
         snprintf(why, why_size, "a board, the side to move, >= or <=, and a value are wanted");
         return ERR_SYNTAX;

@@ -17,6 +17,7 @@ struct othello_claim {
     int8_t value;
     bool is_lower; /* at least `value`; else at most */
     bool is_black; /* side to move, for texts */
+    bool is_made; /* in a set of claims: its place is not empty (proof.h) */
 };
 
 /* Adds to `nodes`. `solver` counts them and may say stop (game.h); NULL: nobody does. False: it was

@@ -1,86 +1,61 @@
 #include "worker/games/othello/last.h"
 
-#include "worker/games/othello/stable.h"
+#include <stdlib.h>
 
 /* ---- what the last disc turns ---- */
 
-/* Discs turned in a line of eight by a disc on square x, where the squares set in y are of its
- * colour, and all others of the other colour: up to the next one on each side, if there is one. */
-#define TURNED_UP(x, y) ((y) >> ((x) + 1) == 0 ? 0 : __builtin_ctz((y) >> ((x) + 1) | 0x100))
-#define BELOW(x, y) ((y) & ((1 << (x)) - 1))
-#define TURNED_DOWN(x, y) (BELOW(x, y) == 0 ? 0 : (x)-32 + __builtin_clz(BELOW(x, y) | 0u))
-#define TURNED(x, y) (unsigned char)(2 * (TURNED_UP(x, y) + TURNED_DOWN(x, y)))
-#define TURNED_4(x, y) TURNED(x, y), TURNED(x, (y) + 1), TURNED(x, (y) + 2), TURNED(x, (y) + 3)
-#define TURNED_16(x, y) \
-    TURNED_4(x, y), TURNED_4(x, (y) + 4), TURNED_4(x, (y) + 8), TURNED_4(x, (y) + 12)
-#define TURNED_64(x, y) \
-    TURNED_16(x, y), TURNED_16(x, (y) + 16), TURNED_16(x, (y) + 32), TURNED_16(x, (y) + 48)
-#define TURNED_256(x)                                                           \
-    {                                                                           \
-        TURNED_64(x, 0), TURNED_64(x, 64), TURNED_64(x, 128), TURNED_64(x, 192) \
-    }
-
-/* Twice the number: what the difference of discs gains, without the new disc. */
-static const unsigned char turned[8][256] = {
-    TURNED_256(0), TURNED_256(1), TURNED_256(2), TURNED_256(3),
-    TURNED_256(4), TURNED_256(5), TURNED_256(6), TURNED_256(7),
-};
+/* Twice the number of discs turned in a line of eight by a disc on square x, where the squares set
+ * in y are of its colour, and all others of the other colour: what the difference of discs gains,
+ * without the new disc. By x and y. */
+static unsigned char turned[8][256];
 
 /* The column and the diagonals through a square, and where it is in them, counted as _pext does. */
-struct lines {
+static struct lines {
     uint64_t column, falling, rising;
     unsigned char in_row, in_column, in_falling, in_rising;
-};
+} lines_of[OTHELLO_SQUARES];
 
-#define COLUMN(s) ((s) % 8)
-#define ROW(s) ((s) / 8)
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define LEAST_COLUMNS(n) (UINT64_C(0x0101010101010101) * ((1 << (n)) - 1))
-#define MAIN_FALLING UINT64_C(0x8040201008040201)
-#define MAIN_RISING UINT64_C(0x0102040810204080)
-#define FALLING(s)                                                                            \
-    (COLUMN(s) >= ROW(s) ? MAIN_FALLING >> 8 * (COLUMN(s) >= ROW(s) ? COLUMN(s) - ROW(s) : 0) \
-                         : MAIN_FALLING << 8 * (COLUMN(s) < ROW(s) ? ROW(s) - COLUMN(s) : 0))
-#define SUM(s) (COLUMN(s) + ROW(s))
-#define RISING(s)                                                    \
-    (SUM(s) <= 7 ? MAIN_RISING >> 8 * (SUM(s) <= 7 ? 7 - SUM(s) : 0) \
-                 : MAIN_RISING << 8 * (SUM(s) > 7 ? SUM(s) - 7 : 0))
+static uint64_t around[OTHELLO_SQUARES]; /* squares next to each */
+static unsigned char quadrant[OTHELLO_SQUARES]; /* quadrant of each: a bit */
+static uint64_t quadrant_set[16]; /* by the bits of quadrants */
+
 #ifdef __BMI2__
-#define IN_FALLING(s) MIN(ROW(s), COLUMN(s))
-#define IN_RISING(s) MIN(ROW(s), 7 - COLUMN(s))
+enum { USES_PEXT = 1 };
 #else
-#define IN_FALLING(s) COLUMN(s)
-#define IN_RISING(s) COLUMN(s)
+enum { USES_PEXT = 0 };
 #endif
-#define LINES(s)                                                                             \
-    {                                                                                        \
-        UINT64_C(0x0101010101010101) << COLUMN(s), FALLING(s), RISING(s), COLUMN(s), ROW(s), \
-            IN_FALLING(s), IN_RISING(s)                                                      \
+
+__attribute__((constructor)) static void fill_tables(void)
+{
+    for (unsigned x = 0; x < 8; x++) {
+        for (unsigned y = 0; y < 256; y++) { /* up to the next one on each side, if there is one */
+            const unsigned above = y >> (x + 1), below = y & ((1u << x) - 1);
+            const unsigned up = above == 0 ? 0 : (unsigned)__builtin_ctz(above);
+            const unsigned down = below == 0 ? 0 : x + (unsigned)__builtin_clz(below) - 32;
+            turned[x][y] = (unsigned char)(2 * (up + down));
+        }
     }
-#define EIGHT(of, r)                                                                 \
-    of(8 * (r)), of(8 * (r) + 1), of(8 * (r) + 2), of(8 * (r) + 3), of(8 * (r) + 4), \
-        of(8 * (r) + 5), of(8 * (r) + 6), of(8 * (r) + 7)
-#define ALL(of)                                                                         \
-    EIGHT(of, 0), EIGHT(of, 1), EIGHT(of, 2), EIGHT(of, 3), EIGHT(of, 4), EIGHT(of, 5), \
-        EIGHT(of, 6), EIGHT(of, 7)
-
-static const struct lines lines_of[OTHELLO_SQUARES] = {ALL(LINES)};
-
-/* The squares around each. */
-#define THREE_COLUMNS(s) (UINT64_C(0x0101010101010101) * ((UINT64_C(7) << COLUMN(s)) >> 1 & 0xff))
-#define THREE_ROWS(s) \
-    (ROW(s) == 0 ? UINT64_C(0xffff) : UINT64_C(0xffffff) << 8 * (ROW(s) - (ROW(s) != 0)))
-#define AROUND(s) (THREE_COLUMNS(s) & THREE_ROWS(s) & ~(UINT64_C(1) << (s)))
-static const uint64_t around[OTHELLO_SQUARES] = {ALL(AROUND)};
-
-/* The quadrant of a square: a bit. */
-#define QUADRANT(s) 1 << ((ROW(s) >= 4) * 2 + (COLUMN(s) >= 4))
-static const unsigned char quadrant[OTHELLO_SQUARES] = {ALL(QUADRANT)};
-#define QUADRANT_SET(i)                                                       \
-    (((i)&1) * UINT64_C(0x0f0f0f0f) | ((i) >> 1 & 1) * UINT64_C(0xf0f0f0f0) | \
-     ((i) >> 2 & 1) * UINT64_C(0x0f0f0f0f00000000) |                          \
-     ((i) >> 3 & 1) * UINT64_C(0xf0f0f0f000000000))
-static const uint64_t quadrant_set[16] = {EIGHT(QUADRANT_SET, 0), EIGHT(QUADRANT_SET, 1)};
+    for (int s = 0; s < OTHELLO_SQUARES; s++) {
+        const int row = s / 8, column = s % 8, right = 7 - column;
+        struct lines *l = &lines_of[s];
+        for (int t = 0; t < OTHELLO_SQUARES; t++) {
+            const int down = t / 8 - row, across = t % 8 - column;
+            l->column |= across == 0 ? othello_bit((unsigned)t) : 0;
+            l->falling |= across == down ? othello_bit((unsigned)t) : 0;
+            l->rising |= across == -down ? othello_bit((unsigned)t) : 0;
+            around[s] |=
+                t != s && abs(down) <= 1 && abs(across) <= 1 ? othello_bit((unsigned)t) : 0;
+        }
+        l->in_row = (unsigned char)column;
+        l->in_column = (unsigned char)row;
+        l->in_falling = (unsigned char)(USES_PEXT && row < column ? row : column);
+        l->in_rising = (unsigned char)(!USES_PEXT ? column : row < right ? row : right);
+        quadrant[s] = (unsigned char)(1 << ((row >= 4) * 2 + (column >= 4)));
+        for (unsigned set = 0; set < 16; set++) {
+            quadrant_set[set] |= (set & quadrant[s]) != 0 ? othello_bit((unsigned)s) : 0;
+        }
+    }
+}
 
 static inline unsigned line(uint64_t set, uint64_t mask)
 {
@@ -222,7 +197,7 @@ static int last_3(uint64_t own, uint64_t other, unsigned x1, unsigned x2, unsign
 static int last_4(uint64_t own, uint64_t other, uint64_t empties, int alpha, unsigned *nodes)
 {
     ++*nodes;
-    /* Those alone in their quadrant first. */
+    /* Squares alone in their quadrant first. */
     unsigned x[4], first = 0, last = 3, q[4], seen = 0, twice = 0, found[4];
     for (unsigned i = 0; i < 4; i++, empties &= empties - 1) {
         found[i] = othello_first(empties);

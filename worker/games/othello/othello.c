@@ -16,6 +16,7 @@ static enum err parse(void *position, const char *text, char *why, size_t why_si
     struct othello_position *p = position;
     char line[OTHELLO_WHY_MAX];
     memset(p, 0, sizeof *p);
+    snprintf(why, why_size, "%s", "");
     if (!othello_parse(strcmp(text, "startpos") == 0 ? start : text, &p->board, &p->is_black,
                        line)) {
         snprintf(why, why_size, "%s", line);
@@ -173,27 +174,17 @@ static void format_move(const void *position, uint16_t move, char *text)
     text[2] = '\0';
 }
 
-static bool is_pass(const char *text)
-{
-    return strcmp(text, "pass") == 0 || strcmp(text, "PASS") == 0 || strcmp(text, "PA") == 0 ||
-           strcmp(text, "pa") == 0;
-}
-
 static enum err parse_move(const void *position, const char *text, uint16_t *move)
 {
     struct game_move list[GAME_MOVES_MAX];
-    uint16_t wanted = OTHELLO_PASS;
-    if (!is_pass(text)) {
-        const int column = text[0] | 0x20; /* capital letters, too */
-        if (column < 'a' || column > 'h' || text[1] < '1' || text[1] > '8' || text[2] != '\0') {
-            return ERR_SYNTAX;
-        }
-        wanted = (uint16_t)(column - 'a' + 8 * (text[1] - '1') + 1);
+    const int wanted = othello_read_move(&text) + 1;
+    if (wanted == 0 || *text != '\0') {
+        return ERR_SYNTAX;
     }
     const unsigned count = generate(position, list);
     for (unsigned i = 0; i < count; i++) {
         if (list[i].move == wanted) {
-            *move = wanted;
+            *move = list[i].move;
             return ERR_OK;
         }
     }
@@ -277,8 +268,8 @@ enum { NEVER = 255 };
  */
 static const short deviation[] = {345, 310, 470, 395, 385, 340, 415};
 
-/* Of the rules of selection full only ProbCut is for this game: the others are about pieces that
- * hang. */
+/* ProbCut is the only rule of selection full for this game: the others are about pieces that hang.
+ */
 static const struct game_search game_search = {
     .first_iteration = 1,
     .iteration_step = 1,

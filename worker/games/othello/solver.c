@@ -2,7 +2,6 @@
 
 #include "worker/games/othello/last.h"
 #include "worker/games/othello/patterns.h"
-#include "worker/games/othello/stable.h"
 
 #include <stdatomic.h>
 
@@ -80,12 +79,6 @@ static inline uint64_t mixed(struct othello_board board, uint32_t found)
            found * UINT64_C(0xd6e8feb86659fd93);
 }
 
-static inline struct found unpacked(uint32_t found)
-{
-    return (struct found){(signed char)found, (signed char)(found >> 8), found >> 16 & 0xff,
-                          found >> 24};
-}
-
 static inline bool is_at(const struct bucket *bucket, unsigned i, struct othello_board board,
                          struct found *found)
 {
@@ -96,7 +89,8 @@ static inline bool is_at(const struct bucket *bucket, unsigned i, struct othello
     if (READ(bucket->mixed[i]) != mixed(board, packed)) {
         return false;
     }
-    *found = unpacked(packed);
+    *found = (struct found){(signed char)packed, (signed char)(packed >> 8), packed >> 16 & 0xff,
+                            packed >> 24};
     return true;
 }
 
@@ -362,12 +356,6 @@ static void order_moves(struct othello_board board, struct move *list, unsigned 
 
 /* ---- the search ---- */
 
-/* Above this alpha the opponent's stable discs may be too many, by empty squares. */
-static inline int stable_alpha(unsigned empties)
-{
-    return empties < 24 ? 2 * (int)empties : 99;
-}
-
 static bool report(struct search *search)
 {
     if (search->solver != NULL && !search->solver->count(search->solver->self, search->nodes)) {
@@ -420,7 +408,7 @@ static int null_window(struct search *search, struct othello_board board, uint64
     }
     struct bucket *bucket = bucket_of(search, board);
     __builtin_prefetch(bucket);
-    if (alpha >= stable_alpha(empties)) {
+    if (empties < 24 && alpha >= 2 * (int)empties) { /* their stable discs may be too many */
         const int most =
             OTHELLO_SCORE_MAX - 2 * (int)othello_count(othello_stable(board.other, board.own));
         if (most <= alpha) {

@@ -1,8 +1,8 @@
 #include "worker/games/tree/tree.h"
 
 #include "common/rng.h"
-#include "worker/games/tree/position.h"
 
+#include <errno.h>
 #include <namespaces.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,11 +85,14 @@ static unsigned width_of(const struct tree_position *p, unsigned ply, const stru
     return mean;
 }
 
-static void set_root(struct tree_position *p, const struct tree_params *params)
+static void set_root(struct tree_position *p, const union tree_params *params)
 {
     memset(p, 0, sizeof *p); /* equal texts give equal bytes */
     p->params = *params;
-    p->key_mask = tree_params_hash(params);
+    p->key_mask = rng_hash_text("tree parameters");
+    for (unsigned i = 0; i < TREE_FIELD_COUNT; i++) {
+        p->key_mask = rng_mix(p->key_mask + params->at[i]);
+    }
     p->block_plies = (uint8_t)(params->t == 1 ? 1 : 2 * params->t);
     p->order_shift = params->range > ORDER_FINE;
     p->mean[0] = (uint8_t)params->b;
@@ -100,6 +103,145 @@ static void set_root(struct tree_position *p, const struct tree_params *params)
     root->place = root->siblings = 1;
     root->width = (uint8_t)width_of(p, 0, root);
 }
+
+/* ---- the text ---- */
+
+static const char *const shapes[] = {
+    [TREE_UNIFORM] = "uniform", [TREE_RANKED] = "ranked", [TREE_VARIED] = "varied", NULL};
+static const char *const edges[] = {
+    [TREE_EVEN] = "uniform",  [TREE_BELL] = "bell",   [TREE_TAILED] = "tailed",
+    [TREE_LOSSES] = "losses", [TREE_SHARP] = "sharp", NULL};
+
+static const struct field {
+    const char *name;
+    uint64_t least, most, usual;
+} fields[TREE_FIELD_COUNT] = {
+#define FIELD(name, least, most, usual) {#name, least, most, usual},
+    TREE_FIELDS(FIELD)
+#undef FIELD
+};
+
+#define NAME(name, least, most, usual) " " #name
+static const char field_names[] = TREE_FIELDS(NAME);
+#undef NAME
+
+/* The values of fields that are words. */
+static const char *const *const words_of[TREE_FIELD_COUNT] = {
+    [TREE_shape] = shapes, [TREE_edges] = edges};
+
+static bool spells(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
+static enum err read_value(uint64_t *out, unsigned field, const char *text, size_t length,
+                           char *why, size_t size)
+{
+    const struct field *f = &fields[field];
+    const char *const *words = words_of[field];
+    if (words != NULL) {
+        char list[64] = "";
+        for (unsigned i = 0, at = 0; words[i] != NULL; i++) {
+            if (spells(text, length, words[i])) {
+                *out = i;
+                return ERR_OK;
+            }
+            at += (unsigned)snprintf(list + at, sizeof list - at, " %s", words[i]);
+        }
+        return err_say(ERR_SYNTAX, why, size, "tree: %s is one of%s", f->name, list);
+    }
+    char *end = NULL;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (length == 0 || length > 20 || strspn(text, "0123456789") < length || errno != 0 ||
+        end != text + length || *out < f->least || *out > f->most) {
+        return err_say(ERR_SYNTAX, why, size, "tree: %s is a number from %llu to %llu", f->name,
+                       (unsigned long long)f->least, (unsigned long long)f->most);
+    }
+    return ERR_OK;
+}
+
+static enum err read_fields(union tree_params *p, const char *text, char *why, size_t size)
+{
+    unsigned seen = 0;
+    while (*text != '\0') {
+        size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+        unsigned i = 0;
+        while (i < TREE_FIELD_COUNT && !spells(text, length, fields[i].name)) {
+            i++;
+        }
+        if (i == TREE_FIELD_COUNT || text[length] != '=') {
+            return err_say(ERR_SYNTAX, why, size, "tree: '%.*s' is no field=value; fields:%s",
+                           length < 16 ? (int)length : 16, text, field_names);
+        }
+        if (seen >> i & 1) {
+            return err_say(ERR_SYNTAX, why, size, "tree: %s is given twice", fields[i].name);
+        }
+        seen |= 1u << i;
+        text += length + 1;
+        length = strcspn(text, ",");
+        enum err err = read_value(&p->at[i], i, text, length, why, size);
+        if (err != ERR_OK) {
+            return err;
+        }
+        text += length + (text[length] == ',');
+    }
+    return ERR_OK;
+}
+
+static enum err parse(void *position, const char *text, char *why, size_t why_size)
+{
+    union tree_params p;
+    for (unsigned i = 0; i < TREE_FIELD_COUNT; i++) {
+        p.at[i] = fields[i].usual;
+    }
+    if (strncmp(text, "tree:", 5) == 0) {
+        text += 5;
+    } else if (strcmp(text, "tree") == 0 || strcmp(text, "startpos") == 0) {
+        text = "";
+    } else {
+        return err_say(ERR_SYNTAX, why, why_size, "a tree is written tree:b=20,d=12,seed=1,...");
+    }
+    enum err err = read_fields(&p, text, why, why_size);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (p.range * p.d > TREE_SCORE_MAX) {
+        return err_say(ERR_ILLEGAL, why, why_size, "tree: range is at most %u with d=%u",
+                       TREE_SCORE_MAX / (unsigned)p.d, (unsigned)p.d);
+    }
+    if (p.t > 1 && p.shape != TREE_UNIFORM) {
+        return err_say(ERR_ILLEGAL, why, why_size, "tree: t is 1 unless shape=uniform");
+    }
+    if (p.t > 1 && p.edges == TREE_SHARP) {
+        return err_say(ERR_ILLEGAL, why, why_size, "tree: t is 1 with edges=sharp");
+    }
+    p.at[TREE_replies] = p.at[p.replies != 0 ? TREE_replies : TREE_b];
+    snprintf(why, why_size, "%s", "");
+    set_root(position, &p);
+    return ERR_OK;
+}
+
+/* Writes b, d, seed and what differs from its default. */
+static void format(const void *position, char *text)
+{
+    const union tree_params *p = &((const struct tree_position *)position)->params;
+    size_t at = (size_t)snprintf(text, GAME_TEXT_MAX, "tree:");
+    for (unsigned i = 0; i < TREE_FIELD_COUNT; i++) {
+        const unsigned long long value = p->at[i];
+        if (i > TREE_seed && value == (i == TREE_replies ? p->b : fields[i].usual)) {
+            continue;
+        }
+        at += (size_t)snprintf(text + at, GAME_TEXT_MAX - at, "%s%s=", i > 0 ? "," : "",
+                               fields[i].name);
+        at += (size_t)(words_of[i] != NULL
+                           ? snprintf(text + at, GAME_TEXT_MAX - at, "%s", words_of[i][value])
+                           : snprintf(text + at, GAME_TEXT_MAX - at, "%llu", value));
+        CHECK(at < GAME_TEXT_MAX);
+    }
+}
+
+/* ---- moves ---- */
 
 static void make(void *position, uint16_t move)
 {
@@ -128,14 +270,6 @@ static void make(void *position, uint16_t move)
     child->siblings = no_choice ? n->siblings : n->width;
     child->width = (uint8_t)width_of(p, ply, child);
     p->ply = (uint8_t)ply;
-}
-
-/* The static value of the move up to what all moves here share. */
-static int listed_value(const struct tree_position *p, const struct tree_node *n, unsigned move)
-{
-    uint64_t edge = edge_hash(p->path[n->block].hash, p->ply & 1, move);
-    int value = edge_value(p, n, move, edge);
-    return p->by_node ? value - node_value(p, rng_mix(n->sum + edge)) : value;
 }
 
 /* Puts the best of the list behind `ahead` others; those that tie with the last of them come before
@@ -174,7 +308,9 @@ static unsigned generate(const void *position, struct game_move *list)
         return width;
     }
     for (unsigned i = 0; i < width; i++) {
-        int value = listed_value(p, n, i + 1);
+        /* The static value of the move up to what all moves here share. */
+        const uint64_t edge = edge_hash(p->path[n->block].hash, p->ply & 1, i + 1);
+        int value = edge_value(p, n, i + 1, edge) - node_value(p, rng_mix(n->sum + edge));
         list[i].order = ORDER_LEAST + ((value + range) >> p->order_shift);
         if (value > highest) {
             highest = value;
@@ -195,21 +331,6 @@ static bool check(const void *position)
 {
     const struct tree_position *p = position;
     return p->params.checks > 0 && draw(p->path[p->ply].hash, DRAW_CHECK, 100) < p->params.checks;
-}
-
-static enum err parse(void *position, const char *text, char *why, size_t why_size)
-{
-    struct tree_params params;
-    enum err err = tree_params_parse(&params, text, why, why_size);
-    if (err == ERR_OK) {
-        set_root(position, &params);
-    }
-    return err;
-}
-
-static void format(const void *position, char *text)
-{
-    tree_params_format(&((const struct tree_position *)position)->params, text);
 }
 
 static void unmake(void *position, uint16_t move)

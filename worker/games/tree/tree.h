@@ -58,4 +58,71 @@
 
 extern const struct game game_tree;
 
+/* name, least, most, default (replies: as b when 0). In this order they are printed. */
+#define TREE_FIELDS(X)        \
+    X(b, 1, 64, 20)           \
+    X(d, 1, 100, 12)          \
+    X(seed, 0, UINT64_MAX, 1) \
+    X(replies, 1, 64, 0)      \
+    X(shape, 0, 2, 0)         \
+    X(edges, 0, 4, 0)         \
+    X(range, 1, 900, 100)     \
+    X(order, 0, 100, 100)     \
+    X(t, 1, 16, 1)            \
+    X(ends, 0, 90, 0)         \
+    X(checks, 0, 90, 0)
+
+enum { TREE_DEPTH_MAX = 100, TREE_SCORE_MAX = 29999 };
+enum tree_shape { TREE_UNIFORM, TREE_RANKED, TREE_VARIED };
+enum tree_edges { TREE_EVEN, TREE_BELL, TREE_TAILED, TREE_LOSSES, TREE_SHARP };
+
+enum {
+#define TREE_FIELD(name, least, most, usual) TREE_##name,
+    TREE_FIELDS(TREE_FIELD)
+#undef TREE_FIELD
+        TREE_FIELD_COUNT
+};
+
+/* The fields by name and by number. */
+union tree_params {
+    struct {
+#define TREE_MEMBER(name, least, most, usual) uint64_t name;
+        TREE_FIELDS(TREE_MEMBER)
+#undef TREE_MEMBER
+    };
+    uint64_t at[TREE_FIELD_COUNT];
+};
+
+/* A node on the path. Moves that commute are those of one block: 2t plies, one when t is 1. */
+struct tree_node {
+    uint64_t hash;
+    uint64_t sum; /* sum of the block's edges, on the hash of its first node */
+    int32_t score; /* static, from the side to move */
+    int16_t surplus; /* the part of score that belongs to the node, not to moves; 0 at a block's
+                        first */
+    uint8_t block; /* ply of the block's first node */
+    uint8_t width; /* moves */
+    uint8_t place, siblings; /* place 1..siblings; taken from the parent where it has no choice */
+};
+
+struct tree_position {
+    /* fixed after parse */
+    union tree_params params;
+    uint64_t key_mask; /* keeps the keys of unlike trees apart */
+    uint8_t block_plies;
+    uint8_t order_shift; /* brings 0..2 * range into the room a move's order has */
+    uint8_t mean[2]; /* width, by the parity of the ply */
+    bool by_node; /* half the value of a move belongs to the node reached */
+    /* state */
+    uint8_t ply;
+    struct tree_node path[TREE_DEPTH_MAX + 1];
+};
+
+_Static_assert(sizeof(struct tree_position) < 4096, "a position is copied per job and per test");
+
+static inline const struct tree_node *tree_position_node(const struct tree_position *p)
+{
+    return &p->path[p->ply];
+}
+
 #endif

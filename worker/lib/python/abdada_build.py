@@ -9,11 +9,13 @@ DECLARATIONS = """
     struct abdada;
 
     enum abdada_error {
-        ABDADA_OK, ABDADA_WAITING, ABDADA_E_ARGUMENT, ABDADA_E_UNAVAILABLE, ABDADA_E_ADDRESS, ABDADA_E_KEYS, ...
+        ABDADA_OK, ABDADA_WAITING, ABDADA_E_ARGUMENT, ABDADA_E_FULL, ABDADA_E_UNAVAILABLE, ABDADA_E_ADDRESS,
+        ABDADA_E_KEYS, ABDADA_E_UNKNOWN, ...
     };
     const char *abdada_error_text(int error);
     const char *abdada_version(void);
     uint64_t abdada_hash(const char *text);
+    uint64_t abdada_mix(uint64_t bits);
 
     enum abdada_role { ABDADA_TABLE, ABDADA_FRONT_END, ... };
     enum abdada_open_flag { ABDADA_RAW_KEYS, ... };
@@ -26,10 +28,12 @@ DECLARATIONS = """
         uint32_t answer_ms;
         char *why;
         size_t why_size;
+        uint32_t share_depth, share_rate;
         ...;
     };
     int abdada_open(struct abdada **out, const struct abdada_options *options);
     int abdada_close(struct abdada *t);
+    int abdada_new_search(struct abdada *t, uint64_t namespace_id);
     int abdada_shards(struct abdada *t);
     int abdada_connected(struct abdada *t);
     int abdada_wait_connected(struct abdada *t, int timeout_ms);
@@ -42,8 +46,7 @@ DECLARATIONS = """
     struct abdada_answer {
         int16_t score, alpha, beta;
         uint16_t move, nproc;
-        uint8_t verdict;
-        ...;
+        uint8_t verdict, bound;
     };
     struct abdada_peeked {
         int16_t lower, upper;
@@ -78,6 +81,10 @@ DECLARATIONS = """
     int abdada_peek_many(struct abdada *t, const struct abdada_peek_op *op, size_t count,
                          struct abdada_peeked *peeked);
     int abdada_flush(struct abdada *t);
+
+    int abdada_share(struct abdada *t, uint64_t key, unsigned depth, int score, unsigned bound, unsigned move);
+    int abdada_share_many(struct abdada *t, const struct abdada_store_op *op, size_t count);
+    int abdada_take_shared(struct abdada *t, struct abdada_store_op *out, size_t capacity);
     int abdada_serve(struct abdada *t);
 
     struct abdada_figure { char name[32]; uint64_t value; };

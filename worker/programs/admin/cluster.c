@@ -35,7 +35,9 @@ enum { PARTS = sizeof parts / sizeof parts[0], PATH_SIZE = 4096, WORDS = 6 + PAR
 
 /* The parts in Python are modules, each for those after it; the last of them is the program. */
 static const char boot[] =
-    "import sys, types\n"
+    "import os, signal, sys, types\n"
+    "for number in (signal.SIGHUP, signal.SIGTERM) if os.getpid() == 1 else ():\n"
+    "    signal.signal(number, lambda number, _: os._exit(128 + number))\n"
     "for name in 'cluster_file', 'cluster_host', 'cluster_bench', 'cluster':\n"
     "    module = sys.modules[name] = types.ModuleType(name)\n"
     "    with open(sys.argv.pop(1), 'rb') as part:\n"

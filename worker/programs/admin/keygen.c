@@ -11,9 +11,15 @@ static const char program[] = "abdada keygen";
 static int make_ring(const char *dir)
 {
     char why[KEYS_WHY_MAX];
-    if (keys_make_ring(dir, why) != ERR_OK) {
-        log_fail(program, "%s", why);
-        return 1;
+    enum err err = keys_make_ring(dir, why);
+    const bool is_there = err == ERR_EXIST;
+    err = is_there ? keys_check_ring(dir, why) : err;
+    if (is_there && err == ERR_OK) {
+        printf("%s has all keys of a cluster already; nothing to do\n", dir);
+        return 0;
+    }
+    if (err != ERR_OK) {
+        return log_fail(program, "%s", why);
     }
     printf("%s/server.secret    for the hosts that run ttserver, with %s/allowed\n"
            "%s/server.public    for all hosts\n",
@@ -35,6 +41,12 @@ static int make_user(const char *dir, const char *name, enum keys_role role)
     char why[KEYS_WHY_MAX];
     bool is_allowed = false;
     enum err err = keys_make_user(dir, name, role, &is_allowed, why);
+    const bool is_there = err == ERR_EXIST;
+    err = is_there ? keys_check_user(dir, name, role, why) : err;
+    if (is_there && err == ERR_OK) {
+        printf("%s has the keys of %s already; nothing to do\n", dir, name);
+        return 0;
+    }
     if (err != ERR_OK) {
         log_fail(program, "%s", why);
         return err == ERR_SYNTAX ? OPTIONS_WRONG : 1;
@@ -60,17 +72,18 @@ int cli_keygen(int argc, char *argv[])
     enum keys_role role = KEYS_FRONT;
     unsigned operands = 0;
     const struct options_row table[] = {
-        {"name", "NAME", "keys of one more user", &name, OPTION_TEXT},
-        {"role", "ROLE", "of that user: worker, front-end, monitor or administrator", &role_text,
-         OPTION_TEXT},
+        {"name", "NAME", "make keys of one more user", &name, OPTION_TEXT},
+        {"role", "ROLE", "role of that user: worker, front-end, monitor or administrator",
+         &role_text, OPTION_TEXT},
         {0},
     };
     const struct options options = {
         .program = program,
         .usage = "DIR [--name NAME --role ROLE]",
-        .summary = "Makes the keys of a cluster: of its server, and of a user of each role. Keys "
-                   "that are there\nare never overwritten.",
-        .version = PROGRAM_VERSION,
+        .summary =
+            "Makes the keys of a cluster: of its server, and of a user of each role. Keys "
+            "that are there\nare never overwritten; with all of them there is nothing to do.",
+        .example = {"abdada keygen keys", "abdada keygen keys --name alice --role front-end"},
         .table = table,
         .operands_max = 1,
     };
@@ -79,10 +92,10 @@ int cli_keygen(int argc, char *argv[])
         return status;
     }
     if (operands == 0 || dir[0] == '\0') {
-        return options_wrong(program, "DIR is required: where the keys will be (see --help)");
+        return options_wrong(program, "give DIR, the directory for the keys (see --help)");
     }
     if ((name == NULL) != (role_text == NULL)) {
-        return options_wrong(program, "--name and --role belong together");
+        return options_wrong(program, "give --name and --role together");
     }
     if (role_text != NULL && keys_read_role(role_text, &role) != ERR_OK) {
         return options_wrong(program, "--role '%.50s': worker, front-end, monitor or administrator",

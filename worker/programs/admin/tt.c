@@ -1,13 +1,11 @@
 /* abdada tt: sees and changes what is in a table by hand. */
-#include "worker/programs/admin/tt_command.h"
+#include "worker/programs/admin/tt_link.h"
 
 #include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
-#include "common/tt/snapshot.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +13,6 @@
 enum {
     WORDS_MAX = 64, /* of a line, or of what follows a command */
     LINE_ROOM = 1024,
-    INPUT_STEP_MS = 20, /* the sessions are served between */
 };
 
 const char tt_program[] = "abdada tt";
@@ -68,67 +65,50 @@ static enum err read_depth(const char *text, void *value)
     return err;
 }
 
-/* Of a line of input `argv` has but the command's words. */
+/* `argv` has the words of a command line, or those of a line of input. */
 static int read_options(struct tt *tt, int argc, char *argv[], const char **operand, unsigned *n)
 {
     struct tt_command *c = &tt->command;
     const struct options_row table[] = {
         CLI_TABLE_ROWS(tt->table),
-        {"wait", "MS", "for shards that do not answer (default 2000)", &tt->wait_ms, OPTION_U32, 0,
-         1, 60000},
+        {"wait", "MS", "time to wait for shards (default 2000)", &tt->wait_ms, OPTION_U32, 0, 1,
+         60000},
         {"json", NULL, "one JSON object per line on stdout", &tt->json, OPTION_FLAG},
         {.kind = OPTION_HEADING, .help = "The position's key is that of a search of this kind:"},
         {"game", "NAME", "chess (default), othello, or a synthetic tree (tree:b=20,d=8,seed=1)",
          &tt->search.game, OPTION_TEXT},
         {"select", "plain|full", "as of `abdada analyse` (default plain)", &tt->select,
          OPTION_TEXT},
-        {"strict", NULL, "the same; asks then count entries of their very depth alone", &tt->strict,
-         OPTION_FLAG},
+        {"strict", NULL, "key of a strict search; an ask then needs results of its own depth",
+         &tt->strict, OPTION_FLAG},
         {"key", "HEX", "the key itself, as in messages, in place of a position", &c->key_text,
          OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "Operations:"},
-        {.name = "depth",
-         .argument = "N",
-         .help = "remaining depth; of save: the least",
-         .value = &c->depth,
-         .kind = OPTION_CUSTOM,
-         .letter = 'd',
+        {"depth", "N", "remaining depth; save: the least", &c->depth, OPTION_CUSTOM, 'd',
          .parse = read_depth},
-        {.name = "alpha",
-         .argument = "A",
-         .help = "ask: the window (default: all scores)",
-         .value = &c->alpha,
-         .kind = OPTION_CUSTOM,
-         .parse = read_score},
-        {.name = "beta",
-         .argument = "B",
-         .help = "",
-         .value = &c->beta,
-         .kind = OPTION_CUSTOM,
-         .parse = read_score},
-        {"exclusive", NULL, "ask: busy if somebody else is in it", &c->exclusive, OPTION_FLAG},
-        {"for", "MS", "ask: stay in it for so long", &c->for_ms, OPTION_U32, 0, 1, UINT32_MAX},
-        {.name = "score",
-         .argument = "S",
-         .help = "store: from the side to move",
-         .value = &c->score,
-         .kind = OPTION_CUSTOM,
+        {"alpha", "A", "ask: lower end of the window (default: all scores)", &c->alpha,
+         OPTION_CUSTOM, .parse = read_score},
+        {"beta", "B", "ask: its upper end", &c->beta, OPTION_CUSTOM, .parse = read_score},
+        {"exclusive", NULL, "ask: busy if another is in the node", &c->exclusive, OPTION_FLAG},
+        {"for", "MS", "ask: stay in the node this long", &c->for_ms, OPTION_U32, 0, 1, UINT32_MAX},
+        {"score", "S", "store: score of the side to move", &c->score, OPTION_CUSTOM,
          .parse = read_score},
         {"bound", "exact|lower|upper", "store: what the score is", &c->bound, OPTION_TEXT},
         {"move", "MOVE", "store: the best move (with --key its number)", &c->move_text,
          OPTION_TEXT},
-        {"most", "SIZE", "save: bytes of the file (default 4G)", &c->most_bytes, OPTION_SIZE, 0,
-         SNAPSHOT_ENTRY_BYTES, 0},
-        {"yes", NULL, "flush: do not ask whether it is meant", &c->yes, OPTION_FLAG},
+        {"most", "SIZE", "save: largest size of the file (default 4G)", &c->most_bytes, OPTION_SIZE,
+         0, SNAPSHOT_ENTRY_BYTES, 0},
+        {"yes", NULL, "flush: do not ask for confirmation", &c->yes, OPTION_FLAG},
         {0},
     };
     const struct options options = {
         .program = tt_program,
         .usage = "[ask|peek|store|release POSITION | stats | flush | save|load FILE] [OPTION]...",
         .summary =
-            "Sees and changes what is in a table. A position is a FEN or startpos. Without a\n"
-            "command: reads commands, one a line, and does them all in one session.",
-        .version = PROGRAM_VERSION,
+            "Shows and changes what is in a table. A position is a FEN or startpos. Without a\n"
+            "command: reads commands, one a line, and runs them in one session.",
+        .example = {"abdada tt --servers 127.0.0.1:7400 stats",
+                    "abdada tt --servers 127.0.0.1:7400 --depth 8 ask startpos"},
         .table = table,
         .operands_max = WORDS_MAX,
         .board_letters = CLI_BOARD_LETTERS,
@@ -148,34 +128,21 @@ static void clear_command(struct tt *tt)
     };
 }
 
-/* The words after a command as one text. */
-static bool join(char *out, size_t size, const char **word, unsigned words)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (unsigned i = 0; i < words; i++) {
-        int n = snprintf(out + used, size - used, "%s%s", i > 0 ? " " : "", word[i]);
-        used += (size_t)n;
-        if (used >= size) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Returns -1 to go on, or the exit status after a message. */
 static int resolve(struct tt *tt, const struct command **out, const char **word, unsigned words)
 {
     struct tt_command *c = &tt->command;
     const struct command *found = NULL;
+    const char *near = NULL;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         found = strcmp(word[0], commands[i].name) == 0 ? &commands[i] : found;
+        near = options_nearer(word[0], commands[i].name, near);
     }
     if (found == NULL) {
-        return options_wrong(tt_program, "unknown command '%s' (see --help)", word[0]);
+        return options_unknown(tt_program, "command", word[0], near);
     }
     snprintf(c->name, sizeof c->name, "%s", found->name);
-    if (!join(c->text, sizeof c->text, word + 1, words - 1)) {
+    if (!cli_join(c->text, sizeof c->text, word + 1, words - 1)) {
         return options_wrong(tt_program, "%s: that is too long", c->name);
     }
     if ((found->needs & NEEDS_FILE) != 0 && words != 2) {
@@ -203,33 +170,21 @@ static int resolve(struct tt *tt, const struct command **out, const char **word,
  */
 static int connect(struct tt *tt, enum keys_role role, enum keys_role otherwise)
 {
-    struct keys_client room;
-    const struct keys_client *keys = NULL;
-    char why[TRANSPORT_WHY_MAX], name[TRANSPORT_NAME_MAX];
-    enum err err = cli_load_keys(tt->table.keys_dir, role, &room, &keys, why);
+    char name[LANES_NAME_MAX];
+    enum err err = tt_link_open(tt->link, &tt->table, role);
     if (err == ERR_ABSENT && otherwise != role) {
-        err = cli_load_keys(tt->table.keys_dir, otherwise, &room, &keys, why);
-    }
-    if (err == ERR_OK) {
-        const struct transport_address address = cli_table_address(&tt->table, keys);
-        err = tt_link_open(&tt->link, &address, tt_program, tt->stop, why);
-        keys_wipe(&room, sizeof room);
+        err = tt_link_open(tt->link, &tt->table, otherwise);
     }
     if (err != ERR_OK) {
-        log_fail(tt_program, "%s", why);
-        return 1;
+        return log_fail(tt_program, "%s", tt->link->why);
     }
     unsigned up = tt_link_connect(tt->link, tt->wait_ms);
-    for (unsigned i = 0; i < tt_link_shards(tt->link) && up > 0; i++) {
-        if (!tt_link_is_up(tt->link, i)) { /* its keys are the others' now */
-            tt_link_name(tt->link, i, name);
-            log_fail(tt_program, "%s does not answer; going on without it", name);
-        }
-    }
-    if (up == 0) {
-        tt_link_name(tt->link, 0, name);
+    if (up > 0) {
+        tt_link_say_missing(tt->link, "; continuing without it"); /* its keys are the others' now */
+    } else {
+        lanes_shard_name(tt->link->session.lanes, 0, name);
         log_fail(tt_program, "no shard answers within %u ms (%s%s)", tt->wait_ms, name,
-                 tt_link_shards(tt->link) > 1 ? " and the others" : "");
+                 tt->link->session.shards > 1 ? " and the others" : "");
     }
     return up > 0 ? -1 : 1;
 }
@@ -241,7 +196,7 @@ static int run_one(struct tt *tt, const char **word, unsigned words)
     if (status >= 0) {
         return status;
     }
-    if (tt->link == NULL && (command->needs & NEEDS_LINK) != 0) {
+    if (tt->link->session.lanes == NULL && (command->needs & NEEDS_LINK) != 0) {
         enum keys_role role = command->run == tt_all_flush ? KEYS_ADMINISTRATOR : KEYS_FRONT;
         status = connect(tt, role, role);
     }
@@ -249,17 +204,6 @@ static int run_one(struct tt *tt, const char **word, unsigned words)
 }
 
 /* ---- commands from the input ---- */
-
-/* WORDS_MAX + 1: there are too many. */
-static unsigned split(char *line, char *word[WORDS_MAX + 1])
-{
-    unsigned n = 0;
-    char *rest = line;
-    for (char *w; n <= WORDS_MAX && (w = strtok_r(rest, " \t\r\n", &rest)) != NULL;) {
-        word[n++] = w;
-    }
-    return n;
-}
 
 /* Part of a command may be another command. */
 static int refuse_line(void)
@@ -270,9 +214,12 @@ static int refuse_line(void)
 
 static int run_line(struct tt *tt, char *line)
 {
-    char *argv[WORDS_MAX + 2] = {(char *)tt_program};
+    char *argv[WORDS_MAX + 2] = {(char *)tt_program}, *rest = line;
     const char *operand[WORDS_MAX];
-    unsigned operands = 0, words = split(line, argv + 1);
+    unsigned operands = 0, words = 0;
+    for (char *w; words <= WORDS_MAX && (w = strtok_r(rest, " \t\r\n", &rest)) != NULL;) {
+        argv[++words] = w;
+    }
     if (words == 0 || argv[1][0] == '#') {
         return 0;
     }
@@ -302,12 +249,7 @@ static bool read_line(const struct tt *tt, char line[LINE_ROOM], bool *whole)
 {
     *whole = true;
     size_t used = 0;
-    while (!atomic_load(tt->stop)) {
-        struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-        if (poll(&input, 1, 0) <= 0) {
-            tt_link_idle(tt->link, INPUT_STEP_MS);
-            continue;
-        }
+    while (tt_link_await_input(tt->link)) {
         char c;
         ssize_t n = read(STDIN_FILENO, &c, 1);
         if (n < 0 && errno == EINTR) {
@@ -339,10 +281,11 @@ static int run_input(struct tt *tt)
 
 int cli_tt(int argc, char *argv[])
 {
+    struct tt_link link = {.stop = &stopping};
     struct tt tt = {.search = {.game = "chess", .algorithm = "abdada", .remote_depth = "auto"},
                     .select = "plain",
                     .wait_ms = 2000,
-                    .stop = &stopping};
+                    .link = &link};
     const char *operand[WORDS_MAX];
     unsigned operands = 0;
     clear_command(&tt);
@@ -356,7 +299,7 @@ int cli_tt(int argc, char *argv[])
     signals_end_by(&stopping);
     tt.is_alone = operands > 0;
     status = operands > 0 ? run_one(&tt, operand, operands) : run_input(&tt);
-    tt_link_close(&tt.link);
+    cli_session_close(&link.session);
     job_free(&tt.command.job);
     return status;
 }

@@ -1,5 +1,5 @@
 /* abdada tt: the four operations on one key. */
-#include "worker/programs/admin/tt_command.h"
+#include "worker/programs/admin/tt_link.h"
 
 #include "common/log.h"
 #include "worker/programs/json.h"
@@ -12,17 +12,6 @@
 enum { ASK_AGAIN_MS = 10000 /* or a quarter of the age limit, if that is shorter */ };
 
 /* ---- the key ---- */
-
-static enum err read_key(const char *text, uint64_t *out)
-{
-    char *end;
-    size_t length = strlen(text);
-    if (length < 1 || length > 16 || strspn(text, "0123456789abcdefABCDEF") != length) {
-        return ERR_SYNTAX;
-    }
-    *out = strtoull(text, &end, 16);
-    return ERR_OK;
-}
 
 static int resolve_position(struct tt *tt)
 {
@@ -46,6 +35,7 @@ static int resolve_position(struct tt *tt)
     if (err != ERR_OK) {
         return cli_no_position(tt_program, err, why);
     }
+    cli_left_out(tt_program, NULL, 0, why);
     job_set_namespace(&c->job, 0);
     c->key = c->job.game->key(c->job.position) ^ c->job.namespace_id;
     return -1;
@@ -58,21 +48,23 @@ int tt_key_resolve(struct tt *tt)
     if ((c->key_text != NULL) == (c->text[0] != '\0') && (c->key_text != NULL || !is_named)) {
         return options_wrong(tt_program, "%s needs a position or --key HEX, and not both", c->name);
     }
-    if (c->key_text != NULL) {
-        return read_key(c->key_text, &c->key) == ERR_OK
-                   ? -1
-                   : options_wrong(tt_program, "--key is up to 16 digits 0-9a-f, not '%s'",
-                                   c->key_text);
+    if (c->key_text == NULL) {
+        return resolve_position(tt);
     }
-    return resolve_position(tt);
+    const size_t length = strlen(c->key_text);
+    if (length < 1 || length > 16 || strspn(c->key_text, "0123456789abcdefABCDEF") != length) {
+        return options_wrong(tt_program, "--key is up to 16 digits 0-9a-f, not '%s'", c->key_text);
+    }
+    c->key = strtoull(c->key_text, NULL, 16);
+    return -1;
 }
 
 /* ---- what is printed ---- */
 
-static int fail(const char *why)
+/* The shard that has the key now; CLIENT_NOWHERE: none is up. */
+static unsigned owner_of(const struct tt *tt)
 {
-    log_fail(tt_program, "%s", why);
-    return 1;
+    return client_owner(tt->link->session.lane.client, tt->command.key);
 }
 
 /* The move's text, or its number where it is not known to be one of the position. */
@@ -90,11 +82,11 @@ static const char *move_text(const struct tt_command *c, uint16_t move, char tex
 static void begin_json(const struct tt *tt, struct json *j)
 {
     const struct tt_command *c = &tt->command;
-    char key[17], name[TRANSPORT_NAME_MAX] = "";
-    unsigned owner = tt_link_owner(tt->link, c->key);
+    char key[17], name[LANES_NAME_MAX] = "";
+    unsigned owner = owner_of(tt);
     snprintf(key, sizeof key, "%016" PRIx64, c->key);
     if (owner != CLIENT_NOWHERE) {
-        tt_link_name(tt->link, owner, name);
+        lanes_shard_name(tt->link->session.lanes, owner, name);
     }
     json_begin(j, stdout);
     json_text(j, "command", c->name);
@@ -202,11 +194,14 @@ static void print_answer(const struct tt *tt, const struct tt_answer *a)
 
 /* ---- the operations ---- */
 
-static uint32_t ask_again_ms(const struct tt *tt, uint32_t left)
+/* Less than a searcher that asks is in the node unless it asks again. */
+static uint32_t ask_again_ms(const struct tt *tt)
 {
-    uint32_t quarter = tt_link_age_max_ms(tt->link, tt->command.key) / 4;
-    uint32_t step = quarter > 0 && quarter < ASK_AGAIN_MS ? quarter : ASK_AGAIN_MS;
-    return step < left ? step : left;
+    const struct client *client = tt->link->session.lane.client;
+    const unsigned owner = owner_of(tt);
+    const uint32_t quarter =
+        owner == CLIENT_NOWHERE ? 0 : client_shard(client, owner).inflight_age_max_ms / 4;
+    return quarter > 0 && quarter < ASK_AGAIN_MS ? quarter : ASK_AGAIN_MS;
 }
 
 /* An ask that nobody repeats is forgotten at the age limit. Once somebody has finished the node
@@ -215,22 +210,22 @@ static uint32_t ask_again_ms(const struct tt *tt, uint32_t left)
 static int stay(struct tt *tt, struct tt_ask ask)
 {
     const struct tt_release leave = {ask.key, ask.depth, ask.slot};
-    char why[TT_LINK_WHY_MAX];
     struct tt_answer answer;
     uint32_t left = tt->command.for_ms;
     ask.flags &= (uint8_t)~TT_EXCLUSIVE;
-    while (left > 0 && !atomic_load(tt->stop)) {
-        uint32_t step = ask_again_ms(tt, left);
+    while (left > 0 && !atomic_load(tt->link->stop)) {
+        uint32_t step = ask_again_ms(tt);
+        step = step < left ? step : left;
         tt_link_idle(tt->link, step);
         left -= step;
-        if (left == 0 || atomic_load(tt->stop)) {
+        if (left == 0 || atomic_load(tt->link->stop)) {
             break;
         }
-        if (tt_link_ask(tt->link, &ask, &answer, why) != ERR_OK) {
-            return fail(why);
+        if (tt_link_ask(tt->link, &ask, &answer) != ERR_OK) {
+            return log_fail(tt_program, "%s", tt->link->why);
         }
         if (answer.verdict != TT_OPEN) {
-            tt_link_release(tt->link, &leave);
+            client_release(tt->link->session.lane.client, owner_of(tt), &leave);
             print_answer(tt, &answer);
             break;
         }
@@ -241,7 +236,6 @@ static int stay(struct tt *tt, struct tt_ask ask)
 int tt_key_ask(struct tt *tt)
 {
     const struct tt_command *c = &tt->command;
-    char why[TT_LINK_WHY_MAX];
     struct tt_answer answer;
     const struct tt_ask ask = {
         .key = c->key,
@@ -250,8 +244,8 @@ int tt_key_ask(struct tt *tt)
         .beta = (int16_t)c->beta,
         .flags = (uint8_t)((c->exclusive ? TT_EXCLUSIVE : 0) | (tt->strict ? TT_STRICT : 0)),
     };
-    if (tt_link_ask(tt->link, &ask, &answer, why) != ERR_OK) {
-        return fail(why);
+    if (tt_link_ask(tt->link, &ask, &answer) != ERR_OK) {
+        return log_fail(tt_program, "%s", tt->link->why);
     }
     print_answer(tt, &answer);
     fflush(stdout);
@@ -261,16 +255,15 @@ int tt_key_ask(struct tt *tt)
 int tt_key_peek(struct tt *tt)
 {
     const struct tt_command *c = &tt->command;
-    char why[TT_LINK_WHY_MAX];
     struct tt_peeked found;
     struct tt_peek peek = {c->key, (uint8_t)(c->depth == TT_ABSENT ? 0 : c->depth)};
-    enum err err = tt_link_peek(tt->link, &peek, 1, &found, why);
+    enum err err = tt_link_peek(tt->link, &peek, 1, &found);
     if (err == ERR_OK && c->depth == TT_ABSENT && found.depth > 0) {
         peek.depth = found.depth; /* who searches it at the depth that is known */
-        err = tt_link_peek(tt->link, &peek, 1, &found, why);
+        err = tt_link_peek(tt->link, &peek, 1, &found);
     }
     if (err != ERR_OK) {
-        return fail(why);
+        return log_fail(tt_program, "%s", tt->link->why);
     }
     print_peeked(tt, &found, peek.depth);
     return 0;
@@ -280,37 +273,28 @@ int tt_key_peek(struct tt *tt)
 static int confirm(struct tt *tt, uint64_t dropped)
 {
     const struct tt_command *c = &tt->command;
-    char why[TT_LINK_WHY_MAX];
     struct tt_peeked found;
     const struct tt_peek peek = {c->key, (uint8_t)c->depth};
-    if (tt_link_peek(tt->link, &peek, 1, &found, why) != ERR_OK) {
-        return fail(why);
+    if (tt_link_peek(tt->link, &peek, 1, &found) != ERR_OK) {
+        return log_fail(tt_program, "%s", tt->link->why);
     }
     if (tt_link_dropped(tt->link) != dropped) {
-        return fail("it was lost: a shard fell silent");
+        return log_fail(tt_program, "lost, as a shard stopped answering");
     }
     print_peeked(tt, &found, c->depth);
     return 0;
 }
 
-static enum err read_bound(const char *text, uint8_t *out)
-{
-    static const char *const names[] = {[TT_LOWER] = "lower", "upper", "exact"};
-    for (uint8_t i = TT_LOWER; i <= TT_EXACT; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *out = i;
-            return ERR_OK;
-        }
-    }
-    return ERR_SYNTAX;
-}
-
 int tt_key_store(struct tt *tt)
 {
+    static const char *const bounds[] = {[TT_LOWER] = "lower", "upper", "exact"};
     const struct tt_command *c = &tt->command;
     struct tt_store store = {.key = c->key, .depth = (uint8_t)c->depth, .score = (int16_t)c->score};
     uint64_t number = 0, dropped = tt_link_dropped(tt->link);
-    if (read_bound(c->bound, &store.bound) != ERR_OK) {
+    for (uint8_t i = TT_LOWER; i <= TT_EXACT; i++) {
+        store.bound = strcmp(c->bound, bounds[i]) == 0 ? i : store.bound;
+    }
+    if (store.bound == 0) {
         return options_wrong(tt_program, "--bound is exact, lower or upper, not '%s'", c->bound);
     }
     if (c->move_text != NULL && c->job.position != NULL) {
@@ -324,8 +308,12 @@ int tt_key_store(struct tt *tt)
         }
         store.move = (uint16_t)number;
     }
-    tt_link_set_namespace(tt->link, c->job.namespace_id);
-    tt_link_store(tt->link, &store);
+    struct lane *lane = &tt->link->session.lane;
+    if (c->job.namespace_id != tt->link->namespace_id) {
+        tt->link->namespace_id = c->job.namespace_id;
+        client_hello(lane->client, PROTO_CLIENT, c->job.namespace_id, lane_now(lane));
+    }
+    client_store(lane->client, owner_of(tt), &store);
     return confirm(tt, dropped);
 }
 
@@ -333,7 +321,7 @@ int tt_key_release(struct tt *tt)
 {
     const struct tt_release release = {tt->command.key, (uint8_t)tt->command.depth, 0};
     uint64_t dropped = tt_link_dropped(tt->link);
-    tt_link_release(tt->link, &release);
+    client_release(tt->link->session.lane.client, owner_of(tt), &release);
     if (tt->is_alone && !tt->json) {
         printf("A command by itself is in no node; lines of one input can ask and release.\n");
     }

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,9 +37,9 @@ static void say_refused(struct analyse *a, const struct engine_status *s)
 {
     if (s->workers_refused > 0 && !a->said_refused) {
         a->said_refused = true;
-        log_fail(a->program, "%u worker%s refused the job, most likely of another build; %s",
+        log_fail(a->program, "%u worker%s refused the job, probably of another build; %s",
                  s->workers_refused, s->workers_refused == 1 ? "" : "s",
-                 s->workers > 0 ? "the search goes on with the others" : "searching alone");
+                 s->workers > 0 ? "the search continues with the others" : "searching alone");
     }
 }
 
@@ -47,71 +48,83 @@ static double share(uint64_t part, uint64_t whole)
     return whole == 0 ? 0 : (double)part / (double)whole;
 }
 
+/* The share of the time that was spent waiting. A report counts a wait that its searching time does
+ * not yet contain. */
+static double waiting_share(uint64_t waited_us, uint64_t us)
+{
+    return fmin(share(waited_us, us), 1);
+}
+
 static void sum_up(const struct analyse *a, const struct engine_status *s, struct analyse_sum *sum)
 {
     bool has_threads = a->resources.threads > 1 && a->job.algorithm->uses_searchers;
-    sum->nodes += s->nodes;
+    counters_add(&sum->counters, &s->sum);
     sum->time_us += s->time_us;
-    sum->duplicated += s->duplicated;
-    sum->abandoned += s->abandoned;
-    sum->all_waited_us += s->all_waited_us;
     sum->all_us += s->all_us;
-    sum->bytes += s->bytes;
-    sum->is_shared = sum->is_shared || has_threads || s->workers > 0 || s->nodes > s->own_nodes;
+    sum->is_shared = sum->is_shared || has_threads || s->workers > 0 || s->sum.nodes > s->own.nodes;
 }
 
-/* What several searchers cost. Without shards nobody waits for them. */
-static void print_cost(const struct analyse *a, const struct analyse_sum *sum, FILE *out)
+/* What several searchers cost; `all`: also what is zero. Without shards nobody waits for them. */
+static void print_cost(const struct analyse *a, const struct analyse_sum *sum, bool all, FILE *out)
 {
-    fprintf(out, "overhead >=%.1f%%  duplicated %.1f%%",
-            100 * counters_overhead(sum->nodes, sum->duplicated, sum->abandoned),
-            100 * share(sum->duplicated, sum->nodes));
-    if (cli_table_is_given(&a->resources.table)) {
-        fprintf(out, "  waiting %.1f%%  %.1f kB/s", 100 * share(sum->all_waited_us, sum->all_us),
-                1e3 * share(sum->bytes, sum->time_us));
+    const struct counters *c = &sum->counters;
+    const struct {
+        const char *name, *unit;
+        double value;
+    } cost[] = {
+        {"overhead >=", "%", 100 * counters_overhead(c->nodes, c->duplicated, c->abandoned)},
+        {"duplicated ", "%", 100 * share(c->duplicated, c->nodes)},
+        {"waiting ", "%", 100 * waiting_share(c->waited_us, sum->all_us)},
+        {"", " kB/s", 1e3 * share(c->bytes_sent + c->bytes_received, sum->time_us)},
+    };
+    const unsigned costs = cli_table_is_given(&a->resources.table) ? 4 : 2;
+    for (unsigned i = 0; i < costs; i++) {
+        if (all || cost[i].value >= 0.05) {
+            fprintf(out, "  %s%.1f%s", cost[i].name, cost[i].value, cost[i].unit);
+        }
     }
 }
 
-static void add_word_after_blank(void *out, const char *move)
+/* How far a search is that takes long. */
+static void show_speed(const struct engine_status *s)
 {
-    fprintf(out, " %s", move);
+    const double seconds = (double)s->time_us / 1e6, mega = (double)s->sum.nodes / 1e6;
+    fprintf(stderr, "  %.1f s  %.2f Mnodes  %.2f Mnodes/s", seconds, mega,
+            mega / (seconds > 0 ? seconds : 1));
 }
 
-static void show_bound(const struct analyse *a, int bound, const char *which)
+static void show_help(const struct engine_status *s)
 {
-    char score[16];
-    score_text(a->running->game, bound, score, sizeof score);
-    fprintf(stderr, "  depth %u is %s or %s", a->bound.depth, score, which);
+    if (s->shards > 0) {
+        fprintf(stderr, "  workers %u  shards %u/%u", s->workers, s->shards_up, s->shards);
+    }
 }
 
 static void show_progress(void *self, const struct search_result *best,
                           const struct engine_status *s)
 {
     const struct analyse *a = self;
-    struct analyse_sum sum = {.nodes = 0};
+    struct analyse_sum sum = {.time_us = 0};
     char score[16];
     say_refused(self, s);
-    double seconds = (double)s->time_us / 1e6;
-    fprintf(stderr, "  depth %u  %.1f s  %.2f Mnodes  %.2f Mnodes/s", s->depth, seconds,
-            (double)s->nodes / 1e6, (double)s->nodes / 1e6 / (seconds > 0 ? seconds : 1));
-    sum_up(a, s, &sum);
-    if (sum.is_shared) {
-        fprintf(stderr, "  ");
-        print_cost(a, &sum, stderr);
-    }
-    if (s->shards > 0) {
-        fprintf(stderr, "  workers %u  shards %u/%u", s->workers, s->shards_up, s->shards);
-    }
     if (best->depth > 0) { /* which is not that of the iteration under way */
         score_text(a->running->game, best->score, score, sizeof score);
         fprintf(stderr, "  score %s  pv", score);
-        score_line(a->running, &best->pv, add_word_after_blank, stderr);
+        score_line(a->running, &best->pv, false, score_print_word, stderr);
     }
-    if (a->bound.depth == s->depth && a->bound.lower > -GAME_INFINITE) {
-        show_bound(a, a->bound.lower, "more");
+    fprintf(stderr, "  depth %u", s->depth);
+    show_speed(s);
+    sum_up(a, s, &sum);
+    if (sum.is_shared) {
+        print_cost(a, &sum, a->verbose, stderr);
     }
-    if (a->bound.depth == s->depth && a->bound.upper < GAME_INFINITE) {
-        show_bound(a, a->bound.upper, "less");
+    show_help(s);
+    const int bound[] = {a->bound.lower, a->bound.upper};
+    for (unsigned i = 0; i < 2 && a->bound.depth == s->depth; i++) {
+        if (abs(bound[i]) < GAME_INFINITE) {
+            score_text(a->running->game, bound[i], score, sizeof score);
+            fprintf(stderr, "  depth %u is %s or %s", s->depth, score, i == 0 ? "more" : "less");
+        }
     }
     fprintf(stderr, "\n");
 }
@@ -127,7 +140,16 @@ static void show_refusal(void *self, unsigned shard, const char *why, const stru
 /* Searched to the end of the game. */
 static bool is_exact(const struct job *job, const struct search_result *r)
 {
-    return job->game->depth_left != NULL && r->depth >= job_last_iteration(job);
+    const struct game *game = job->game;
+    return game->depth_left != NULL && r->depth > 0 && r->depth >= game->depth_left(job->position);
+}
+
+/* A score without a move, as OBF may have it, can be compared with an exact one alone. */
+static bool is_judged(const struct suite_case *c, const struct job *job,
+                      const struct search_result *r)
+{
+    const bool is_score_alone = c->has_score && c->best[0] == '\0' && !c->is_best_cut;
+    return is_score_alone ? is_exact(job, r) : score_is_judged(c, job, r->move);
 }
 
 /* In Othello only the exact score can be compared; until then `analyse` compares the move. */
@@ -166,9 +188,17 @@ static void take_result(void *self, unsigned number, const struct search_result 
     }
 }
 
-static bool is_best(const struct analyse *a, const struct engine_result *r, unsigned i)
+/* The moves of the lines that are as good as the best. Returns how many. */
+static unsigned best_moves(const struct analyse *a, const struct engine_result *r,
+                           uint16_t move[SEARCH_LINES_MAX])
 {
-    return a->line[i].depth == r->search.depth && a->line[i].score == r->search.score;
+    unsigned moves = 0;
+    for (unsigned i = 0; a->line != NULL && i < a->lines; i++) {
+        if (a->line[i].depth == r->search.depth && a->line[i].score == r->search.score) {
+            move[moves++] = a->line[i].move;
+        }
+    }
+    return moves;
 }
 
 static void add_word(void *json, const char *move)
@@ -191,15 +221,15 @@ static void put_hosts(struct json *j, const struct engine_result *r)
         json_flag(j, "self", h->is_own);
         json_flag(j, "gone", h->is_gone);
         json_number(j, "searchers", h->searchers);
-        json_number(j, "nodes", (int64_t)h->nodes);
-        json_number(j, "nps", (int64_t)per_second(h->nodes, r->status.time_us));
+        json_number(j, "nodes", (int64_t)h->sum.nodes);
+        json_number(j, "nps", (int64_t)per_second(h->sum.nodes, r->status.time_us));
         if (talking >= 0) {
             json_real(j, "talking", talking);
-            json_real(j, "waiting", fmin(share(h->waited_us, h->searched_us), talking));
+            json_real(j, "waiting", fmin(share(h->sum.waited_us, h->searched_us), talking));
         }
-        json_number(j, "asks", (int64_t)h->asks);
-        json_number(j, "bytes_sent", (int64_t)h->bytes_sent);
-        json_number(j, "bytes_received", (int64_t)h->bytes_received);
+        json_number(j, "asks", (int64_t)h->sum.asks);
+        json_number(j, "bytes_sent", (int64_t)h->sum.bytes_sent);
+        json_number(j, "bytes_received", (int64_t)h->sum.bytes_received);
         json_number(j, "silent_ms", (int64_t)(h->silent_us / 1000));
         json_object_end(j);
     }
@@ -210,8 +240,11 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
                        const struct engine_result *r)
 {
     const struct engine_status *s = &r->status;
+    const struct counters *n = &s->sum;
     struct json j;
     char text[GAME_MOVE_TEXT_MAX];
+    uint16_t best[SEARCH_LINES_MAX];
+    const unsigned moves = best_moves(a, r, best);
     int64_t value;
     const char *kind = score_kind(job->game, r->search.score, &value);
 
@@ -223,19 +256,19 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_text(&j, "score_kind", kind);
     json_text(&j, "bestmove", score_move(job, r->search.move, text));
     json_array_begin(&j, "pv");
-    score_line(job, &r->search.pv, add_word, &j);
+    score_line(job, &r->search.pv, false, add_word, &j);
     json_array_end(&j);
-    if (score_has_san(job)) {
+    if (score_has_san(job->game)) {
         json_array_begin(&j, "pv_san");
-        score_line_san(job, &r->search.pv, add_word, &j);
+        score_line(job, &r->search.pv, true, add_word, &j);
         json_array_end(&j);
     }
-#define X(name, json, help) json_number(&j, json, (int64_t)s->name);
-    COUNTERS(X)
-#undef X
-    json_number(&j, "own_nodes", (int64_t)s->own_nodes);
+    for (unsigned i = 0; i < COUNTERS_OF_SEARCH; i++) {
+        json_number(&j, COUNTER_NAME[i].json, (int64_t)n->at[i]);
+    }
+    json_number(&j, "own_nodes", (int64_t)s->own.nodes);
     json_real(&j, "time_ms", (double)s->time_us / 1e3);
-    json_number(&j, "nps", (int64_t)per_second(s->nodes, s->time_us));
+    json_number(&j, "nps", (int64_t)per_second(n->nodes, s->time_us));
     json_number(&j, "workers", s->workers);
     json_number(&j, "shards_up", s->shards_up);
     json_number(&j, "shards", s->shards);
@@ -244,12 +277,12 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_number(&j, "threads", a->resources.threads);
     json_text(&j, "algorithm", a->job.algorithm->name);
     json_flag(&j, "strict", a->job.strict);
-    json_real(&j, "duplicated", share(s->duplicated, s->nodes));
+    json_real(&j, "duplicated", share(n->duplicated, n->nodes));
     json_number(&j, "remote_depth", s->remote_depth);
-    json_real(&j, "waited", share(s->waited_us, s->time_us * a->resources.threads));
-    json_real(&j, "waiting", share(s->all_waited_us, s->all_us));
-    json_real(&j, "overhead_estimate", counters_overhead(s->nodes, s->duplicated, s->abandoned));
-    json_number(&j, "bytes", (int64_t)s->bytes);
+    json_real(&j, "waited", waiting_share(s->own.waited_us, s->time_us * a->resources.threads));
+    json_real(&j, "waiting", waiting_share(n->waited_us, s->all_us));
+    json_real(&j, "overhead_estimate", counters_overhead(n->nodes, n->duplicated, n->abandoned));
+    json_number(&j, "bytes", (int64_t)(n->bytes_sent + n->bytes_received));
     put_hosts(&j, r);
     json_flag(&j, "stopped", r->stopped);
     if (job->game->depth_left != NULL) {
@@ -257,25 +290,15 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     }
     if (a->line != NULL) {
         json_array_begin(&j, "best");
-        for (unsigned i = 0; i < a->lines; i++) {
-            if (is_best(a, r, i)) {
-                json_element(&j, score_move(job, a->line[i].move, text));
-            }
+        for (unsigned i = 0; i < moves; i++) {
+            json_element(&j, score_move(job, best[i], text));
         }
         json_array_end(&j);
     }
-    if (score_is_judged(c, job, r->search.move)) {
+    if (is_judged(c, job, &r->search)) {
         json_flag(&j, "solved", is_solved(a, c, job, &r->search));
     }
     json_end(&j);
-}
-
-static void print_head(const struct analyse *a)
-{
-    printf("%-12s %5s %9s %-8s %-12s %12s %8s %8s", "id", "depth", "score", "move", "expected",
-           "nodes", "s", "Mn/s");
-    printf(cli_table_is_given(&a->resources.table) ? " %7s %6s %7s\n" : "\n", "workers", "shards",
-           "busy");
 }
 
 static void print_hosts(const struct engine_result *r)
@@ -289,8 +312,8 @@ static void print_hosts(const struct engine_result *r)
             snprintf(talk, sizeof talk, "%.1f%%", 100 * talking);
         }
         printf("%-31s %9u %12" PRIu64 " %8.2f %6s %10" PRIu64 " %10.1f %11.1f%s\n", h->name,
-               h->searchers, h->nodes, share(h->nodes, r->status.time_us), talk, h->asks,
-               (double)h->bytes_sent / 1e3, (double)h->bytes_received / 1e3,
+               h->searchers, h->sum.nodes, share(h->sum.nodes, r->status.time_us), talk,
+               h->sum.asks, (double)h->sum.bytes_sent / 1e3, (double)h->sum.bytes_received / 1e3,
                h->is_own    ? "  this process"
                : h->is_gone ? "  gone"
                             : "");
@@ -306,38 +329,38 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
     double seconds = (double)s->time_us / 1e6;
     score_text(job->game, r->search.score, score, sizeof score);
     if (c->has_score) {
-        snprintf(value, sizeof value, ":%+d", c->score);
+        snprintf(value, sizeof value, "%s%+d", c->best[0] != '\0' ? ":" : "", c->score);
     }
-    if (c->best[0] != '\0' || c->avoid[0] != '\0') {
+    if (c->best[0] != '\0' || c->avoid[0] != '\0' || c->has_score) {
         snprintf(expected, sizeof expected, "%s%s%s%s%s %s", c->best,
                  c->best[0] && c->avoid[0] ? " " : "", c->avoid[0] ? "not " : "", c->avoid, value,
-                 !score_is_judged(c, job, r->search.move) ? "?"
-                 : is_solved(a, c, job, &r->search)       ? "ok"
-                                                          : "-");
+                 !is_judged(c, job, &r->search)     ? "?"
+                 : is_solved(a, c, job, &r->search) ? "ok"
+                                                    : "-");
     }
     printf("%-12s %5u %9s %-8s %-12s %12" PRIu64 " %8.3f %8.2f", c->id, r->search.depth, score,
-           score_move(job, r->search.move, move), expected, s->nodes, seconds,
-           share(s->nodes, s->time_us));
+           score_move(job, r->search.move, move), expected, s->sum.nodes, seconds,
+           share(s->sum.nodes, s->time_us));
     if (cli_table_is_given(&a->resources.table)) {
-        printf(" %7u %3u/%-2u %7" PRIu64, s->workers, s->shards_up, s->shards, s->busy);
+        printf(" %7u %3u/%-2u %7" PRIu64, s->workers, s->shards_up, s->shards, s->sum.busy);
     }
     printf("\n");
     if (a->line != NULL) {
+        uint16_t best[SEARCH_LINES_MAX];
+        const unsigned moves = best_moves(a, r, best);
         printf("best");
-        for (unsigned i = 0; i < a->lines; i++) {
-            if (is_best(a, r, i)) {
-                printf(" %s", score_move(job, a->line[i].move, move));
-            }
+        for (unsigned i = 0; i < moves; i++) {
+            printf(" %s", score_move(job, best[i], move));
         }
         printf("\n");
     }
     if (a->suite.count == 1) {
         printf("pv");
-        score_line(job, &r->search.pv, score_print_word, NULL);
+        score_line(job, &r->search.pv, false, score_print_word, stdout);
         printf("\n");
-        if (score_has_san(job)) {
+        if (score_has_san(job->game)) {
             printf("san");
-            score_line_san(job, &r->search.pv, score_print_word, NULL);
+            score_line(job, &r->search.pv, true, score_print_word, stdout);
             printf("\n");
         }
         if (r->hosts > 1) {
@@ -354,52 +377,28 @@ static void print_total(const struct analyse *a)
         return;
     }
     if (a->suite.count > 1) {
-        printf("%u positions, %" PRIu64 " nodes, %.3f s, %.2f Mnodes/s", a->suite.count, sum->nodes,
-               (double)sum->time_us / 1e6, share(sum->nodes, sum->time_us));
+        printf("%u positions, %" PRIu64 " nodes, %.3f s, %.2f Mnodes/s", a->suite.count,
+               sum->counters.nodes, (double)sum->time_us / 1e6,
+               share(sum->counters.nodes, sum->time_us));
         if (a->asked > 0) {
             printf(", %u of %u expected moves found", a->solved, a->asked);
         }
         printf("\n");
     }
     if (sum->is_shared) {
-        printf("all searchers: %.2f Mnodes/s  ", share(sum->nodes, sum->time_us));
-        print_cost(a, sum, stdout);
+        printf("all searchers: %.2f Mnodes/s", share(sum->counters.nodes, sum->time_us));
+        print_cost(a, sum, true, stdout);
         printf("\n");
     }
 }
 
 /* ---- the work ---- */
 
-static bool open_proof(struct analyse *a)
-{
-    char why[PROVE_WHY_MAX];
-    const struct proof_head head = {a->proof_leaf, a->suite.count};
-    const bool is_open =
-        prove_open(&a->prove, disk_of_system(), a->proof, &head, a->resume, why) == ERR_OK;
-    if (!is_open) {
-        log_fail(a->program, "--proof %s: %s", a->proof, why);
-    }
-    return is_open;
-}
-
-/* False: it was not written; there is none of a score that is not exact. */
-static bool write_proof(struct analyse *a, const struct suite_case *c, const struct job *job,
-                        const struct search_result *r)
-{
-    char why[PROVE_WHY_MAX] = "there is no proof of that score";
-    const bool is_written =
-        is_exact(job, r) && prove_position(a->prove, a->engine, job, r->score, why) == ERR_OK;
-    if (!is_written) {
-        log_fail(a->program, "%s: --proof %s: %s", c->id, a->proof, why);
-    }
-    return is_written;
-}
-
-/* Of a score that is exact; else there is none to be written. */
+/* Writes an exact score; there is none to be written of another. */
 static void write_scored(struct analyse *a, const struct job *job, const struct engine_result *r)
 {
     uint16_t move[SEARCH_LINES_MAX];
-    unsigned moves = 0;
+    unsigned moves = best_moves(a, r, move);
     char why[SCORED_WHY_MAX];
     if (a->out == NULL || a->has_failed) {
         return;
@@ -407,11 +406,6 @@ static void write_scored(struct analyse *a, const struct job *job, const struct 
     if (!is_exact(job, &r->search)) {
         a->unwritten++;
         return;
-    }
-    for (unsigned i = 0; a->line != NULL && i < a->lines; i++) {
-        if (is_best(a, r, i)) {
-            move[moves++] = a->line[i].move;
-        }
     }
     if (moves == 0 && r->search.move != 0) {
         move[moves++] = r->search.move;
@@ -429,11 +423,11 @@ static void answer(struct analyse *a, const struct suite_case *c, const struct j
     say_refused(a, &result->status);
     bool alone = cli_table_is_given(&a->resources.table) && result->status.shards_up == 0;
     if (alone && !a->is_alone) {
-        char what[TRANSPORT_NONE_UP_MAX];
-        engine_none_up(a->engine, what);
+        char what[LANES_NONE_UP_MAX];
+        (void)engine_none_up(a->engine, what);
         log_fail(a->program,
-                 result->status.workers > 0 ? "%s: the shards are lost: %s"
-                                            : "%s: %s: searched alone",
+                 result->status.workers > 0 ? "%s: lost all shards: %s"
+                                            : "%s: %s; searched on this machine only",
                  c->id, what);
     }
     a->is_alone = alone;
@@ -447,7 +441,7 @@ static void answer(struct analyse *a, const struct suite_case *c, const struct j
         print_row(a, c, job, result);
     }
     write_scored(a, job, result);
-    if (score_is_judged(c, job, result->search.move)) {
+    if (is_judged(c, job, &result->search)) {
         a->asked++;
         a->solved += is_solved(a, c, job, &result->search);
     }
@@ -464,8 +458,7 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     a->bound.depth = 0;
     struct job job = a->job;
     if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
-        log_fail(a->program, "%s", why);
-        return 1;
+        return log_fail(a->program, "%s", why);
     }
     job_set_namespace(&job, a->fresh ? (uint32_t)clock_unique() | 1 : 0);
     a->running = &job; /* until engine_run returns */
@@ -478,34 +471,23 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     }
     answer(a, c, &job, &result);
     sum_up(a, &result.status, &a->total);
-    const bool is_done = a->prove == NULL || write_proof(a, c, &job, &result.search);
+    int status = 0;
+    char unproved[PROVE_WHY_MAX] = "there is no proof of that score";
+    if (a->prove != NULL &&
+        (!is_exact(&job, &result.search) ||
+         prove_position(a->prove, a->engine, &job, result.search.score, unproved) != ERR_OK)) {
+        status = log_fail(a->program, "%s: --proof %s: %s", c->id, a->proof, unproved);
+    }
     job_free(&job);
-    return is_done ? 0 : 1;
+    return status;
 }
 
 /* ---- positions of a file at once ---- */
 
-/* As the game writes them: a file may have more blanks than a letter has room. */
-static enum err write_positions(struct analyse *a)
-{
-    struct job job = {.id = 0};
-    char why[256];
-    enum err err = ERR_OK;
-    for (unsigned i = 0; i < a->suite.count && err == ERR_OK; i++) {
-        struct suite_case *c = &a->suite.at[i];
-        err = job_set_position(&job, a->job.game, c->position, why, sizeof why);
-        if (err == ERR_OK) {
-            snprintf(c->position, sizeof c->position, "%s", job.text);
-        }
-    }
-    job_free(&job);
-    return err;
-}
-
 static void position_of(void *self, unsigned i, char text[GAME_TEXT_MAX])
 {
-    const char *position = ((const struct analyse *)self)->suite.at[i].position;
-    snprintf(text, GAME_TEXT_MAX, "%.*s", GAME_TEXT_MAX - 1, position);
+    const struct analyse *a = self;
+    snprintf(text, GAME_TEXT_MAX, "%.*s", GAME_TEXT_MAX - 1, a->suite.at[i].position);
 }
 
 static void show_barred(void *self, unsigned i, const char *host, const char *why)
@@ -528,14 +510,10 @@ static void take_answer(void *self, unsigned i, const struct job *job,
 static void show_bag(void *self, const struct engine_bag_progress *p)
 {
     struct analyse *a = self;
-    const struct engine_status *s = &p->status;
-    const double seconds = (double)s->time_us / 1e6;
-    say_refused(a, s);
-    fprintf(stderr, "  %u of %u positions  %.1f s  %.2f Mnodes  %.2f Mnodes/s", p->done, p->count,
-            seconds, (double)s->nodes / 1e6, (double)s->nodes / 1e6 / (seconds > 0 ? seconds : 1));
-    if (s->shards > 0) {
-        fprintf(stderr, "  workers %u  shards %u/%u", s->workers, s->shards_up, s->shards);
-    }
+    say_refused(a, &p->status);
+    fprintf(stderr, "  %u of %u positions", p->done, p->count);
+    show_speed(&p->status);
+    show_help(&p->status);
     fprintf(stderr, "\n");
 }
 
@@ -555,13 +533,9 @@ static int analyse_apart(struct analyse *a)
         .barred = show_barred,
     };
     job_set_namespace(&common, a->fresh ? (uint32_t)clock_unique() | 1 : 0);
-    enum err err = write_positions(a);
-    if (err == ERR_OK) {
-        err = engine_run_bag(a->engine, &bag, &total);
-    }
+    const enum err err = engine_run_bag(a->engine, &bag, &total);
     if (err != ERR_OK) {
-        log_fail(a->program, "%s", err_text(err));
-        return 1;
+        return log_fail(a->program, "%s", err_text(err));
     }
     say_refused(a, &total.status);
     sum_up(a, &total.status, &a->total);
@@ -573,76 +547,69 @@ static int analyse_apart(struct analyse *a)
     return 0;
 }
 
-/* One after the other. */
-static int analyse_together(struct analyse *a)
-{
-    int status = 0;
-    for (unsigned i = 0;
-         i < a->suite.count && status == 0 && !atomic_load(&interrupted) && !a->has_failed; i++) {
-        status = analyse_case(a, &a->suite.at[i]);
-    }
-    return status;
-}
-
-/* Leaves out what the file of scores has. False: it cannot be used. */
-static bool open_scored(struct analyse *a)
+/* Leaves out what the file of scores has. 0, or 1 after a message. */
+static int open_scored(struct analyse *a)
 {
     char why[SCORED_WHY_MAX];
-    struct job job = {.id = 0};
     const unsigned all = a->suite.count;
     unsigned kept = 0;
     struct stat in, out;
     if (a->file != NULL && stat(a->file, &in) == 0 && stat(a->scored, &out) == 0 &&
         in.st_dev == out.st_dev && in.st_ino == out.st_ino && S_ISREG(in.st_mode)) {
-        log_fail(a->program, "--obf-out %s: it is the file of the positions", a->scored);
-        return false;
+        return log_fail(a->program, "--obf-out %s is also the file of the positions", a->scored);
     }
     if (scored_open(&a->out, a->scored, a->resume, why) != ERR_OK) {
-        log_fail(a->program, "--obf-out %s: %s", a->scored, why);
-        return false;
+        return log_fail(a->program, "--obf-out %s: %s", a->scored, why);
     }
     for (unsigned i = 0; i < all; i++) {
-        if (job_set_position(&job, a->job.game, a->suite.at[i].position, why, sizeof why) !=
-                ERR_OK ||
-            !scored_take(a->out, job.text)) {
+        if (!scored_take(a->out, a->suite.at[i].position)) {
             a->suite.at[kept++] = a->suite.at[i];
         }
     }
-    job_free(&job);
     a->suite.count = kept;
     if (kept < all) {
         log_line(a->program, "%u of %u positions are in %s", all - kept, all, a->scored);
     }
-    return true;
+    return 0;
+}
+
+static int open_all(struct analyse *a)
+{
+    char why[CLI_WHY_MAX + PROVE_WHY_MAX];
+    const struct proof_head head = {a->proof_leaf, a->suite.count};
+    a->resources.game = a->job.game;
+    if (cli_engine_open(&a->engine, a->program, &a->resources, &interrupted, why) != ERR_OK) {
+        return log_fail(a->program, "%s", why);
+    }
+    if (cli_metrics_open(&a->metrics, a->program, &a->resources, a->engine, NULL, &interrupted,
+                         why) != ERR_OK) {
+        return log_fail(a->program, "--metrics: %s", why);
+    }
+    if (a->proof != NULL &&
+        prove_open(&a->prove, disk_of_system(), a->proof, &head, a->resume, why) != ERR_OK) {
+        return log_fail(a->program, "--proof %s: %s", a->proof, why);
+    }
+    return a->scored != NULL ? open_scored(a) : 0;
 }
 
 static int analyse_all(struct analyse *a)
 {
-    char why[CLI_WHY_MAX];
-    signals_catch(on_signal); /* a table may take long to make */
-    if (cli_engine_open(&a->engine, a->program, &a->resources, &interrupted, why) != ERR_OK) {
-        log_fail(a->program, "%s", why);
-        return 1;
-    }
-    if (cli_metrics_open(&a->metrics, a->program, &a->resources, a->engine, &interrupted, why) !=
-        ERR_OK) {
-        log_fail(a->program, "--metrics: %s", why);
-        engine_close(&a->engine);
-        return 1;
-    }
-    if ((a->proof != NULL && !open_proof(a)) || (a->scored != NULL && !open_scored(a))) {
-        searching_metrics_close(&a->metrics);
-        engine_close(&a->engine);
-        return 1;
-    }
     atomic_store(&running, a->engine);
     if (atomic_load(&interrupted)) { /* before there was anything to stop */
         engine_stop(a->engine);
     }
     if (!a->json) {
-        print_head(a);
+        printf("%-12s %5s %9s %-8s %-12s %12s %8s %8s", "id", "depth", "score", "move", "expected",
+               "nodes", "s", "Mn/s");
+        printf(cli_table_is_given(&a->resources.table) ? " %7s %6s %7s\n" : "\n", "workers",
+               "shards", "busy");
     }
-    int status = a->suite.count == 0 ? 0 : a->is_apart ? analyse_apart(a) : analyse_together(a);
+    int status = a->is_apart && a->suite.count > 0 ? analyse_apart(a) : 0;
+    for (unsigned i = 0; i < a->suite.count && !a->is_apart && status == 0 && !a->has_failed &&
+                         !atomic_load(&interrupted);
+         i++) {
+        status = analyse_case(a, &a->suite.at[i]);
+    }
     if (status == 0 && (a->has_failed || a->done < a->suite.count)) {
         if (!a->has_failed) {
             log_fail(a->program, "interrupted after %u of %u positions", a->done, a->suite.count);
@@ -654,18 +621,16 @@ static int analyse_all(struct analyse *a)
         print_total(a);
     }
     if (is_through && a->unwritten > 0) {
-        log_fail(a->program, "%u board%s not in %s, as no exact score was found; --resume goes on",
-                 a->unwritten, a->unwritten == 1 ? " is" : "s are", a->scored);
-        status = 1;
+        status = log_fail(a->program,
+                          "%u board%s not in %s, as no exact score was found; --resume continues",
+                          a->unwritten, a->unwritten == 1 ? " is" : "s are", a->scored);
     }
     if (is_through && a->wrong_lines > 0) {
-        log_fail(a->program, "%u line%s of %s left out: no position", a->wrong_lines,
-                 a->wrong_lines == 1 ? "" : "s", a->file);
-        status = 1;
+        status =
+            log_fail(a->program, "%u %s%s of %s left out: no position", a->wrong_lines,
+                     a->games != NULL ? "game" : "line", a->wrong_lines == 1 ? "" : "s", a->file);
     }
     atomic_store(&running, NULL);
-    searching_metrics_close(&a->metrics);
-    engine_close(&a->engine);
     return status;
 }
 
@@ -676,6 +641,7 @@ static int run(const char *name, analyse_read *read, int argc, char *argv[])
         .program = name,
         .select = "plain",
         .positions = "auto",
+        .empties = SUITE_LAST,
         .search = {"chess", "abdada", "auto", NULL},
         .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
     };
@@ -689,12 +655,15 @@ static int run(const char *name, analyse_read *read, int argc, char *argv[])
         a.job.lines = SEARCH_LINES_MAX;
     }
     if (status < 0) {
-        status = analyse_all(&a);
+        signals_catch(on_signal); /* a table may take long to make */
+        status = open_all(&a);
+        status = status == 0 ? analyse_all(&a) : status;
     }
+    searching_metrics_close(&a.metrics);
+    engine_close(&a.engine);
     char why[PROVE_WHY_MAX];
     if (prove_close(&a.prove, why) != ERR_OK && status == 0) {
-        log_fail(name, "--proof %s: %s", a.proof, why);
-        status = 1;
+        status = log_fail(name, "--proof %s: %s", a.proof, why);
     }
     scored_close(&a.out);
     suite_close(&a.suite);

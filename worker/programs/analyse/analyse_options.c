@@ -5,36 +5,55 @@
 #include "worker/games/games.h"
 #include "worker/programs/othello/proof.h"
 
-#include "common/config.h"
 #include "common/log.h"
 
 #include <string.h>
 
-enum { DEFAULT_TIME_MS = 5000 };
+enum { DEFAULT_TIME_MS = 5000, LINES_NAMED = 20 };
+
+/* Where both find games. */
+#define GAMES_ROWS(a)                                                                            \
+    OPTIONS_ROW(TEXT, "games", "FILE", &(a)->games, 0, 0,                                        \
+                "Othello games from a file: transcripts, one a line (f5d6c3...), GGF or WTHOR; " \
+                "-: standard input"),                                                            \
+        OPTIONS_ROW(U32, "empties", "N", &(a)->empties, 0, 60,                                   \
+                    "take the position with N empty squares (default: the last)")
 
 /* What both search with. */
-#define RESOURCES_ROWS(a)                                                                 \
-    {.kind = OPTION_HEADING, .help = "Resources:"}, CLI_THREADS_ROWS((a)->resources),     \
-        CLI_TABLE_ROWS((a)->resources.table), CLI_PRIVATE_ROW((a)->resources),            \
-        {"share",                                                                         \
-         "N",                                                                             \
-         "send results of depth N and more to other tables (default 2; 0: off)",          \
-         &(a)->resources.share,                                                           \
-         OPTION_U32,                                                                      \
-         0,                                                                               \
-         0,                                                                               \
-         SEARCH_DEPTH_MAX},                                                               \
-        {"remote-depth", "auto|N", "least remaining depth at which shards are asked",     \
-         &(a)->search.remote_depth, OPTION_TEXT},                                         \
-        {"positions", "auto|together|apart",                                              \
-         "of a file: all searchers at one, or each at its own (auto: over shards)",       \
-         &(a)->positions, OPTION_TEXT},                                                   \
-        CLI_METRICS_ROW(&(a)->resources.metrics),                                         \
-        {.kind = OPTION_HEADING, .help = "Search and output:"},                           \
-    {                                                                                     \
-        "algorithm", "NAME", ALGORITHM_NAMES " (default abdada)", &(a)->search.algorithm, \
-            OPTION_TEXT, 'a'                                                              \
+#define RESOURCES_ROWS(a)                                                                        \
+    {.kind = OPTION_HEADING, .help = "Resources:"}, CLI_THREADS_ROWS((a)->resources),            \
+        CLI_TABLE_ROWS((a)->resources.table), CLI_PRIVATE_ROW((a)->resources),                   \
+        CLI_SHARE_ROW((a)->resources),                                                           \
+        OPTIONS_ROW(TEXT, "remote-depth", "auto|N", &(a)->search.remote_depth, 0, 0,             \
+                    "ask shards at this remaining depth and more"),                              \
+        OPTIONS_ROW(TEXT, "positions", "auto|together|apart", &(a)->positions, 0, 0,             \
+                    "all searchers search one position, or each its own (auto: over shards)"),   \
+        CLI_METRICS_ROW((a)->resources), {.kind = OPTION_HEADING, .help = "Search and output:"}, \
+        {"algorithm", "NAME", ALGORITHM_NAMES " (default abdada)", &(a)->search.algorithm,       \
+         OPTION_TEXT, 'a'},                                                                      \
+        OPTIONS_ROW(FLAG, "verbose", NULL, &(a)->verbose, 0, 0,                                  \
+                    "progress with costs that are zero")
+
+/* Reads the words after the command. `sources` names the places of positions; `analyse` needs
+ * none. */
+static int read_words(struct analyse *a, struct options options, const char *sources, int argc,
+                      char *argv[])
+{
+    options.program = a->program;
+    int status = cli_parse(options, argc, argv, &a->search.position);
+    if (status >= 0) {
+        return status;
     }
+    const unsigned given =
+        (a->search.position != NULL) + (a->epd != NULL) + (a->obf != NULL) + (a->games != NULL);
+    if (given > 1 || (given == 0 && a->solves)) {
+        return options_wrong(a->program, "give one of %s", sources);
+    }
+    if (a->empties != SUITE_LAST && a->games == NULL) {
+        return options_wrong(a->program, "--empties needs --games");
+    }
+    return cli_table_environment(a->program, &a->resources.table, false);
+}
 
 int analyse_read_options(struct analyse *a, int argc, char *argv[])
 {
@@ -44,10 +63,11 @@ int analyse_read_options(struct analyse *a, int argc, char *argv[])
          OPTION_TEXT},
         {"obf", "FILE", "Othello boards from a file, one OBF a line; -: standard input", &a->obf,
          OPTION_TEXT},
+        GAMES_ROWS(a),
         {"game", "NAME", "chess (default), othello, or a synthetic tree (tree:b=20,d=8,seed=1)",
          &a->search.game, OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "Limits (default: 5 seconds per position):"},
-        {"depth", "N", "end after iteration N", &a->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
+        {"depth", "N", "stop after iteration N", &a->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
         {"time", "MS", "time per position", &a->job.time_ms, OPTION_U32, 't', 1, UINT32_MAX},
         {"nodes", "N", "nodes of this process per position", &a->job.nodes, OPTION_U64, 'n', 1},
         RESOURCES_ROWS(a),
@@ -61,25 +81,17 @@ int analyse_read_options(struct analyse *a, int argc, char *argv[])
         {0},
     };
     const struct options options = {
-        .program = a->program,
-        .usage = "[OPTION]... [POSITION | --epd FILE | --obf FILE]",
-        .summary = "Searches positions: a FEN or a board in quotes, or startpos (default).",
-        .version = PROGRAM_VERSION,
+        .usage = "[OPTION]... [POSITION | --epd FILE | --obf FILE | --games FILE]",
+        .summary = "Searches positions: a FEN, a board, or startpos (default).",
+        .example = {"abdada analyse --depth 9 startpos",
+                    "abdada analyse --servers 127.0.0.1:7400 --time 10000 --epd suite.epd"},
         .table = table,
-        .operands_max = 1,
-        .board_letters = CLI_BOARD_LETTERS,
     };
-    int status = config_parse(&options, argc, argv, &a->search.position, NULL);
-    if (status >= 0) {
-        return status;
-    }
-    if ((a->search.position != NULL) + (a->epd != NULL) + (a->obf != NULL) > 1) {
-        return options_wrong(a->program, "a position, --epd and --obf exclude each other");
-    }
-    if (a->obf != NULL) {
+    int status = read_words(a, options, "a position, --epd, --obf and --games", argc, argv);
+    if (a->obf != NULL || a->games != NULL) {
         a->search.game = "othello";
     }
-    return cli_table_environment(a->program, &a->resources.table, false);
+    return status;
 }
 
 int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
@@ -88,14 +100,14 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
         {.kind = OPTION_HEADING, .help = "What to solve:"},
         {"obf", "FILE", "boards from a file, one OBF a line; -: standard input", &a->obf,
          OPTION_TEXT},
-        {"wld", NULL, "win (1), draw (0) or loss (-1) alone", &a->wld, OPTION_FLAG},
-        {"all", NULL, "all best moves, not one", &a->all, OPTION_FLAG},
-        {"time", "MS", "end after so long with what is known (default: no limit)", &a->job.time_ms,
-         OPTION_U32, 't', 1, UINT32_MAX},
+        GAMES_ROWS(a),
+        {"wld", NULL, "find only win (1), draw (0) or loss (-1)", &a->wld, OPTION_FLAG},
+        {"all", NULL, "find all best moves", &a->all, OPTION_FLAG},
+        {"time", "MS", "stop after this time (default: no limit)", &a->job.time_ms, OPTION_U32, 't',
+         1, UINT32_MAX},
         RESOURCES_ROWS(a),
         {"resume", NULL,
-         "go on with what the shards know of an earlier solve (they always do), and with its proof "
-         "or its file of --obf-out: what is there is not solved again",
+         "continue an earlier solve: what is in the table, its --proof or its --obf-out stays",
          &a->resume, OPTION_FLAG},
         {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
         {"proof", "FILE", "write a proof of the scores, for `abdada check`", &a->proof,
@@ -107,56 +119,34 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
         {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
         {0},
     };
+    a->solves = true;
     const struct options options = {
-        .program = a->program,
-        .usage = "[OPTION]... BOARD | --obf FILE",
+        .usage = "[OPTION]... BOARD | --obf FILE | --games FILE",
         .summary = "Solves Othello positions exactly: 64 squares (X, O, -) and the side to move.",
-        .version = PROGRAM_VERSION,
+        .example = {"abdada solve --threads 4 --obf ending.obf",
+                    "abdada solve --servers 127.0.0.1:7400 --obf ending.obf --proof ending.proof"},
         .table = table,
-        .operands_max = 2,
-        .board_letters = CLI_BOARD_LETTERS,
     };
-    static char board[2 * SUITE_POSITION_MAX];
-    const char *operand[2];
-    unsigned operands;
-    int status = config_parse(&options, argc, argv, operand, &operands);
-    if (status >= 0) {
-        return status;
-    }
-    if ((operands > 0) == (a->obf != NULL)) {
-        return options_wrong(a->program, "a board or --obf FILE is wanted%s",
-                             operands > 0 ? ", not both" : "");
-    }
-    if (operands > 0) { /* the side may be a word of its own */
-        snprintf(board, sizeof board, "%s%s%s", operand[0], operands > 1 ? " " : "",
-                 operands > 1 ? operand[1] : "");
-        a->search.position = board;
-    }
+    int status = read_words(a, options, "a board, --obf FILE and --games FILE", argc, argv);
     a->search.game = a->wld ? "othello-wld" : "othello";
     a->depth = SEARCH_DEPTH_MAX;
-    a->solves = true;
-    status = cli_table_environment(a->program, &a->resources.table, false);
-    if (status < 0 && a->resume && a->proof == NULL && a->scored == NULL &&
-        !cli_table_is_given(&a->resources.table)) {
-        return options_wrong(a->program, "--resume needs --servers or --table, which keep the "
-                                         "results, or --proof, or --obf-out");
-    }
-    if (status < 0 && a->resume && a->proof != NULL && a->scored != NULL) {
-        return options_wrong(a->program,
-                             "--resume goes on with --proof or with --obf-out, not both: first "
-                             "with the proof, then with the file, which costs little");
-    }
-    if (status < 0 && a->scored != NULL && a->wld) {
-        return options_wrong(a->program, "--obf-out is of scores, which --wld does not find");
-    }
-    if (status < 0 && a->resume && a->fresh && a->scored == NULL) {
-        return options_wrong(a->program, "--resume and --fresh exclude each other");
-    }
-    if (status < 0 && a->proof != NULL && a->wld) {
-        return options_wrong(a->program, "--proof is of a score, which --wld does not find");
-    }
-    if (status < 0 && a->proof == NULL && a->proof_leaf != 0) {
-        return options_wrong(a->program, "--proof-leaf needs --proof");
+    const struct {
+        bool is_so;
+        const char *why;
+    } wrong[] = {
+        {a->resume && a->proof == NULL && a->scored == NULL &&
+             !cli_table_is_given(&a->resources.table),
+         "--resume needs --servers or --table, which keep the results, or --proof, or --obf-out"},
+        {a->resume && a->proof != NULL && a->scored != NULL,
+         "--resume continues --proof or --obf-out, not both: first the proof, then the file, which "
+         "costs little"},
+        {a->scored != NULL && a->wld, "--obf-out writes scores, which --wld does not find"},
+        {a->resume && a->fresh && a->scored == NULL, "--resume and --fresh exclude each other"},
+        {a->proof != NULL && a->wld, "--proof needs a score, which --wld does not find"},
+        {a->proof == NULL && a->proof_leaf != 0, "--proof-leaf needs --proof"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0] && status < 0; i++) {
+        status = wrong[i].is_so ? options_wrong(a->program, "%s", wrong[i].why) : status;
     }
     a->proof_leaf = a->proof_leaf != 0 ? a->proof_leaf : PROOF_LEAF;
     return status;
@@ -170,8 +160,8 @@ static void drop_unread(struct analyse *a, struct suite_case *c, const struct jo
     c->is_avoid_cut = score_drop_unread(c->avoid, job, unread[1], sizeof unread[1]);
     for (unsigned i = 0; i < 2; i++) {
         if (i == 0 ? c->is_best_cut : c->is_avoid_cut) {
-            log_fail(a->program, "%s:%u: expected '%s' is not a legal move here: it is left out",
-                     a->file, c->line, unread[i]);
+            log_fail(a->program, "%s:%u: expected '%s' is not a legal move here: ignored", a->file,
+                     c->line, unread[i]);
         }
     }
 }
@@ -184,53 +174,54 @@ static int check_positions(struct analyse *a)
     unsigned kept = 0;
     for (unsigned i = 0; i < a->suite.count; i++) {
         struct suite_case *c = &a->suite.at[i];
-        const char *wrong = c->wrong;
+        const char *wrong = c->is_wrong ? c->position : NULL;
         const enum err err =
-            wrong != NULL ? ERR_OK
-                          : job_set_position(&job, a->job.game, c->position, why, sizeof why);
+            c->is_wrong ? ERR_OK
+                        : job_set_position(&job, a->job.game, c->position, why, sizeof why);
         if (err != ERR_OK) {
             wrong = why;
         }
         if (wrong == NULL) {
+            cli_left_out(a->program, c->line > 0 ? a->file : NULL, c->line, why);
             drop_unread(a, c, &job);
+            snprintf(c->position, sizeof c->position, "%s", job.text); /* as the game writes it */
             a->suite.at[kept++] = *c;
         } else if (c->line > 0 && err != ERR_NOMEM) {
-            log_fail(a->program, "%s:%u: %s", a->file, c->line, wrong);
-            a->wrong_lines++;
+            if (a->wrong_lines++ < LINES_NAMED) {
+                log_fail(a->program, "%s:%u: %s", a->file, c->line, wrong);
+            }
         } else {
             job_free(&job);
             return cli_no_position(a->program, err, wrong);
         }
     }
     job_free(&job);
+    if (a->wrong_lines > LINES_NAMED) {
+        log_fail(a->program, "%s: and %u more", a->file, a->wrong_lines - LINES_NAMED);
+    }
     a->suite.count = kept;
     return kept > 0 ? -1 : 1;
 }
 
 /* Whether each searcher may search positions of its own: those of a file, wherever nothing is
  * wanted that all searchers do for one position. */
-static const char *apart_fault(const struct analyse *a)
-{
-    return a->proof != NULL                          ? "--proof"
-           : a->all                                  ? "--all"
-           : a->job.nodes != 0                       ? "--nodes"
-           : a->resources.table.url != NULL          ? "--table"
-           : algorithm_needs_peers(a->job.algorithm) ? "its --algorithm"
-           : !a->job.algorithm->uses_shards          ? "its --algorithm"
-                                                     : NULL;
-}
-
 static int resolve_positions(struct analyse *a)
 {
     const bool is_auto = strcmp(a->positions, "auto") == 0;
     const bool is_apart = strcmp(a->positions, "apart") == 0;
-    const char *fault = apart_fault(a);
+    const char *fault = a->proof != NULL                          ? "--proof"
+                        : a->all                                  ? "--all"
+                        : a->job.nodes != 0                       ? "--nodes"
+                        : a->resources.table.url != NULL          ? "--table"
+                        : algorithm_needs_peers(a->job.algorithm) ? "this --algorithm"
+                        : !a->job.algorithm->uses_shards          ? "this --algorithm"
+                                                                  : NULL;
     if (!is_auto && !is_apart && strcmp(a->positions, "together") != 0) {
         return options_wrong(a->program, "--positions is auto, together or apart, not '%s'",
                              a->positions);
     }
     if (is_apart && fault != NULL) {
-        return options_wrong(a->program, "%s is for positions that are searched together", fault);
+        return options_wrong(a->program, "--positions apart and %s exclude each other", fault);
     }
     a->is_apart =
         fault == NULL && a->suite.count > 1 &&
@@ -243,9 +234,7 @@ int analyse_resolve(struct analyse *a)
     char why[256];
     int status = cli_resolve(a->program, &a->search, &a->job);
     if (status < 0 && algorithm_needs_peers(a->job.algorithm) && a->resources.table.url != NULL) {
-        return options_wrong(a->program,
-                             "--algorithm %s: its searchers send each other letters, which a Redis "
-                             "does not pass on: --servers, or one process",
+        return options_wrong(a->program, "--algorithm %s does not work over a Redis; use --servers",
                              a->job.algorithm->name);
     }
     if (status >= 0) {
@@ -256,21 +245,23 @@ int analyse_resolve(struct analyse *a)
         return options_wrong(a->program, "--select is plain or full, not '%s'", a->select);
     }
     if (a->job.full && algorithm_needs_peers(a->job.algorithm)) {
-        return options_wrong(a->program, "--algorithm %s searches --select plain alone so far",
+        return options_wrong(a->program, "--algorithm %s supports --select plain only",
                              a->job.algorithm->name);
     }
     if (a->job.full && a->job.strict) {
         return options_wrong(a->program, "--strict needs --select plain: pruning depends on alpha");
     }
-    a->file = a->epd != NULL ? a->epd : a->obf;
+    a->file = a->epd != NULL ? a->epd : a->obf != NULL ? a->obf : a->games;
     const enum err err = a->file == NULL ? suite_add(&a->suite, "1", a->search.position) : ERR_OK;
     if (err != ERR_OK) {
         return cli_no_position(a->program, err, "the position is too long to be one");
     }
-    if ((a->epd != NULL && suite_read_epd(&a->suite, a->epd, why, sizeof why) != ERR_OK) ||
-        (a->obf != NULL && suite_read_obf(&a->suite, a->obf, why, sizeof why) != ERR_OK)) {
-        log_fail(a->program, "%s", why);
-        return 1;
+    const enum suite_form form = a->epd != NULL   ? SUITE_EPD
+                                 : a->obf != NULL ? SUITE_OBF
+                                                  : SUITE_GAMES;
+    if (a->file != NULL &&
+        suite_read(&a->suite, a->file, form, a->empties, why, sizeof why) != ERR_OK) {
+        return log_fail(a->program, "%s", why);
     }
     if (a->file != NULL && strcmp(a->file, "-") == 0) {
         a->file = "standard input";

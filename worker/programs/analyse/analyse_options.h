@@ -10,12 +10,13 @@
 struct analyse {
     const char *program;
     /* command line */
-    const char *epd, *obf, *select;
+    const char *epd, *obf, *games, *select;
+    uint32_t empties; /* of each of the games; SUITE_LAST: where it ends */
     const char *file; /* name of one file, for messages */
     struct cli_search search;
     struct cli_resources resources;
     uint32_t depth;
-    bool json, fresh;
+    bool json, fresh, verbose;
     bool solves; /* `abdada solve`: only an exact score counts as an answer */
     bool all, wld, resume; /* solve: all best moves; win, draw or loss; with old results */
     const char *proof; /* solve: file of the proof; NULL: none is wanted */
@@ -37,7 +38,8 @@ struct analyse {
     const struct job *running; /* job with the position */
     /* sums over the positions */
     struct analyse_sum {
-        uint64_t nodes, time_us, duplicated, abandoned, all_waited_us, all_us, bytes;
+        struct counters counters;
+        uint64_t time_us, all_us;
         bool is_shared; /* more than one searcher took part */
     } total;
     unsigned solved, asked;

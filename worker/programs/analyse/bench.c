@@ -5,6 +5,7 @@
 
 #include "common/config.h"
 #include "common/log.h"
+#include "common/memory.h"
 
 #include <inttypes.h>
 
@@ -33,7 +34,7 @@ static const struct {
 };
 
 struct bench_sum {
-    uint64_t nodes[GAMES], all_nodes, time_us;
+    uint64_t nodes[GAMES], time_us;
 };
 
 static enum err search_cases(struct engine *engine, struct bench_sum *sum, char *why)
@@ -54,8 +55,7 @@ static enum err search_cases(struct engine *engine, struct bench_sum *sum, char 
             err = engine_run(engine, &job, NULL, &result);
         }
         job_free(&job);
-        sum->nodes[bench_case[i].game] += result.status.nodes;
-        sum->all_nodes += result.status.nodes;
+        sum->nodes[bench_case[i].game] += result.status.sum.nodes;
         sum->time_us += result.status.time_us;
     }
     return err;
@@ -73,28 +73,31 @@ int cli_bench(int argc, char *argv[])
         .usage = "[--json]",
         .summary = "Searches fixed positions with one thread; the number of nodes is the signature "
                    "of the search.",
-        .version = PROGRAM_VERSION,
+        .example = {"abdada bench", "abdada bench --json"},
         .table = table,
     };
     int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
     }
-    struct engine_options engine_options = {.threads = 1, .hash_bytes = 16 << 20};
+    enum { HASH_MIB = 16 };
+    struct engine_options engine_options = {.threads = 1, .hash_bytes = HASH_MIB << 20};
     struct engine *engine = NULL;
     struct bench_sum sum = {.time_us = 0};
     char why[ENGINE_WHY_MAX];
+    if (!memory_has_room(engine_options.hash_bytes, games_solver_bytes(NULL), 1, why, sizeof why)) {
+        return log_fail(program, "a table of %d MiB %s", HASH_MIB, why);
+    }
     enum err err = engine_open(&engine, &engine_options, why);
     if (err == ERR_OK) {
         err = search_cases(engine, &sum, why);
     }
-    if (err != ERR_OK) {
-        log_fail(program, "%s", err_text(err));
-        engine_close(&engine);
-        return 1;
-    }
     engine_close(&engine);
-    int64_t nps = sum.time_us ? (int64_t)((double)sum.all_nodes * 1e6 / (double)sum.time_us) : 0;
+    if (err != ERR_OK) {
+        return log_fail(program, "%s", err_text(err));
+    }
+    const double all = (double)(sum.nodes[CHESS] + sum.nodes[OTHELLO]);
+    int64_t nps = sum.time_us ? (int64_t)(all * 1e6 / (double)sum.time_us) : 0;
     if (json) {
         struct json j;
         json_begin(&j, stdout);

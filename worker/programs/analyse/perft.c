@@ -6,7 +6,6 @@
 #include "worker/programs/json.h"
 
 #include "common/clock.h"
-#include "common/config.h"
 #include "common/log.h"
 #include "common/placement.h"
 
@@ -30,8 +29,7 @@ struct perft {
     unsigned depth;
     unsigned count;
     struct game_move move[GAME_MOVES_MAX];
-    uint64_t
-        leaves[GAME_MOVES_MAX]; /* each written by the thread that drew its index from `next` */
+    uint64_t leaves[GAME_MOVES_MAX]; /* each by the thread that drew its index from `next` */
     atomic_uint next;
     struct placement placement; /* of the threads */
     atomic_uint started;
@@ -76,8 +74,7 @@ static uint64_t count_all(struct perft *p, unsigned threads)
     for (unsigned i = 0; i < p->count; i++) {
         sum += p->leaves[i];
     }
-    return p->count == 0 ? p->game == &game_othello
-                         : sum; /* in Othello a finished game is a leaf */
+    return p->count == 0 ? p->game == &game_othello : sum; /* there a finished game is a leaf */
 }
 
 static void print(const struct perft *p, uint64_t leaves, uint64_t time_us, bool divide, bool json)
@@ -127,12 +124,10 @@ int cli_perft(int argc, char *argv[])
         .program = program,
         .usage = "[OPTION]... [FEN | BOARD] --depth N",
         .summary = "Counts the legal move sequences of a position (default: startpos).",
-        .version = PROGRAM_VERSION,
+        .example = {"abdada perft --depth 5", "abdada perft --game othello --depth 8 --threads 4"},
         .table = table,
-        .operands_max = 1,
-        .board_letters = CLI_BOARD_LETTERS,
     };
-    int status = config_parse(&options, argc, argv, &fen, NULL);
+    int status = cli_parse(options, argc, argv, &fen);
     if (status >= 0) {
         return status;
     }
@@ -146,6 +141,7 @@ int cli_perft(int argc, char *argv[])
     if (perft.game->parse(&perft.position, fen, why, sizeof why) != ERR_OK) {
         return options_wrong(program, "%s", why);
     }
+    cli_left_out(program, NULL, 0, why);
     uint64_t begin = clock_us();
     uint64_t leaves = count_all(&perft, threads);
     print(&perft, leaves, clock_us() - begin, divide, json);

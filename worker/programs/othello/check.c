@@ -1,23 +1,27 @@
 /* abdada check: whether a proof of solve holds. The rules (worker/games/othello/board.h), the walk
  * through the claims (proof.c) and the reader (proof_file.c) are those of the program that wrote
- * the proof; the solver of the leaves (proof_solve.c) is another. A checker that shares nothing at
+ * the proof; the solver of the leaves (claim.c) is another. A checker that shares nothing at
  * all is examples/check_proof.py.
  *
  * The file is read twice: first all but the leaves is checked and they are counted; then each
  * position's leaves, or a sample of all, are kept and solved before the next position.
  *
- * With --servers workers solve leaves, too, those of the whole file as one bag (engine_bag.h), and
- * are believed: but not when they say that a claim is false, nor all the time. Who gets the answers
- * solves the former at once; the others are solved again by as many threads as there are that
- * search: they wait for such leaves, and have their share of the CPUs then. */
+ * With --servers workers solve leaves, too, those of the whole file as one bag (engine_bag.h). Each
+ * claim is solved by one searcher alone, without a table: no result of others answers it. What a
+ * worker calls false is solved again at once by the thread that gets the answers; of what it calls
+ * true one in AGAIN_EVERY, by as many threads as there are that search: they wait for such leaves,
+ * and have their share of the CPUs then. "The proof holds" is said only if this process solved all
+ * leaves itself. */
 #include "worker/engine/engine_bag.h"
+#include "worker/games/games.h"
 #include "worker/programs/cli.h"
 #include "worker/programs/json.h"
-#include "worker/programs/othello/proof_contents.h"
+#include "worker/programs/othello/proof.h"
 
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "common/placement.h"
 #include "common/rng.h"
 
@@ -65,7 +69,6 @@ struct check {
     uint64_t rng_again; /* chooses which are solved again */
     atomic_size_t next; /* the next to be solved */
     atomic_size_t first_false; /* of those found; SIZE_MAX: none */
-    struct proof_claim false_claim; /* that one's */
     _Atomic uint64_t solved, nodes, false_claims;
     struct placement placement;
     atomic_uint started;
@@ -86,13 +89,8 @@ struct check {
 
 /* ---- leaves ---- */
 
-static bool keeps_none(void *self)
-{
-    (void)self;
-    return false;
-}
-
-/* Whether the next leaf is in the sample; every set of so many is as likely. */
+/* Whether the next leaf is in the sample; every set of so many is as likely. None is while they are
+ * counted. */
 static bool keeps_sample(void *self)
 {
     struct check *c = self;
@@ -154,19 +152,19 @@ static void *start(void *context)
 static void leaf_text(void *self, unsigned i, char text[GAME_TEXT_MAX])
 {
     const struct check *c = self;
-    proof_claim_text(&c->part.leaf[c->first_of_bag + i], text);
+    othello_claim_format(&c->part.leaf[c->first_of_bag + i], text);
 }
 
 /* A leaf that a worker has solved. Whether its claim is true. */
 static bool solve_again(struct check *c, size_t leaf, bool is_said_true, const char *host)
 {
-    char text[PROOF_CLAIM_TEXT_MAX];
+    char text[OTHELLO_CLAIM_TEXT_MAX];
     uint64_t nodes = 0;
     const bool is_true = proof_solve(&c->part.leaf[leaf], &nodes);
     atomic_fetch_add(&c->solved_again, 1);
     atomic_fetch_add(&c->nodes, nodes);
     if (is_true != is_said_true && atomic_fetch_add(&c->lies, 1) < LIES_SAID_MAX) {
-        proof_claim_text(&c->part.leaf[leaf], text);
+        othello_claim_format(&c->part.leaf[leaf], text);
         log_fail(program, "%s says that the claim %s is %s, and it is not: check without it", host,
                  text, is_said_true ? "true" : "false");
     }
@@ -233,7 +231,7 @@ static void take_leaf(void *self, unsigned i, const struct job *job, const struc
         put_again(c, leaf, r->host[1].name);
     }
     atomic_fetch_add(&c->solved, 1);
-    atomic_fetch_add(&c->nodes, r->status.nodes);
+    atomic_fetch_add(&c->nodes, r->status.sum.nodes);
     if (!is_true) {
         note_false(c, leaf);
         engine_stop(c->engine);
@@ -265,10 +263,10 @@ static void show_progress(void *self, const struct engine_bag_progress *p)
 static void run_bags(struct check *c)
 {
     struct job common = {.game = &game_othello_claim,
-                         .algorithm = algorithm_by_name("abdada"),
+                         .algorithm = algorithm_by_name("sequential"), /* reads no table */
                          .depth = 1,
                          .remote_depth = PROTO_REMOTE_DEPTH_AUTO};
-    job_set_namespace(&common, (uint32_t)clock_unique() | 1); /* nobody has answers already */
+    job_set_namespace(&common, (uint32_t)clock_unique() | 1);
     for (; c->first_of_bag < c->part.kept && atomic_load(&c->first_false) == SIZE_MAX &&
            !c->has_failed;
          c->first_of_bag += BAG_MAX) {
@@ -310,10 +308,6 @@ static void solve_over_cluster(struct check *c)
     }
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
-    const size_t first = atomic_load(&c->first_false);
-    if (first != SIZE_MAX) {
-        c->false_claim = c->part.leaf[first];
-    }
 }
 
 /* Nobody being there is no failure: then its threads do it alone. */
@@ -322,19 +316,19 @@ static bool open_cluster(struct check *c)
     char why[ENGINE_WHY_MAX];
     c->resources.threads = c->threads;
     c->resources.is_private = true;
+    c->resources.game = &game_othello_claim;
     if (cli_engine_open(&c->engine, program, &c->resources, NULL, why) != ERR_OK) {
         log_fail(program, "%s", why);
         return false;
     }
-    if (engine_shards_up(c->engine) == 0) {
-        char what[TRANSPORT_NONE_UP_MAX];
-        engine_none_up(c->engine, what);
-        log_line(program, "%s: checking alone", what);
+    char what[LANES_NONE_UP_MAX];
+    if (engine_none_up(c->engine, what)) {
+        log_line(program, "%s; checking on this machine only", what);
     }
     return true;
 }
 
-/* Those of a position. */
+/* Solves the leaves of a position. False: one is false, and they stay. */
 static bool solve_position(void *self)
 {
     struct check *c = self;
@@ -350,18 +344,19 @@ static bool solve_position(void *self)
     for (unsigned i = 1; i < started; i++) {
         pthread_join(thread[i].thread, NULL);
     }
-    const size_t first = atomic_load(&c->first_false);
-    if (first == SIZE_MAX) {
-        return true;
-    }
-    c->false_claim = c->part.leaf[first];
-    return false;
+    return atomic_load(&c->first_false) == SIZE_MAX;
 }
 
-/* Who lied once may have lied about what was not solved here as well. */
+/* Whether a worker alone solved some of the leaves. */
+static bool has_unseen(const struct check *c)
+{
+    return c->by_workers > atomic_load(&c->solved_again);
+}
+
+/* A worker that lied once may have lied about other leaves. */
 static bool is_in_doubt(const struct check *c)
 {
-    return atomic_load(&c->lies) > 0 && c->by_workers > atomic_load(&c->solved_again);
+    return atomic_load(&c->lies) > 0 && has_unseen(c);
 }
 
 /* What is proved: "BOARD SIDE +6". */
@@ -425,10 +420,10 @@ static void print(const struct check *c, bool is_valid, double ms)
         printf("\n%" PRIu64 " leaves solved by workers, %" PRIu64 " of them here as well",
                c->by_workers, atomic_load(&c->solved_again));
     }
-    printf("\n%s\n", !is_valid        ? "the proof does not hold"
-                     : is_in_doubt(c) ? "it is not known: workers lied"
-                     : is_sample      ? "no claim was found false"
-                                      : "the proof holds");
+    printf("\n%s\n", !is_valid                    ? "the proof does not hold"
+                     : is_in_doubt(c)             ? "it is not known: workers lied"
+                     : is_sample || has_unseen(c) ? "no claim was found false"
+                                                  : "the proof holds");
 }
 
 /* Returns the exit status. */
@@ -436,9 +431,9 @@ static int report(struct check *c)
 {
     const double ms = (double)(clock_us() - c->begin_us) / 1e3;
     const size_t first = atomic_load(&c->first_false);
-    char text[PROOF_CLAIM_TEXT_MAX] = "";
+    char text[OTHELLO_CLAIM_TEXT_MAX] = "";
     if (first != SIZE_MAX) {
-        proof_claim_text(&c->false_claim, text);
+        othello_claim_format(&c->part.leaf[first], text);
         log_fail(program, "%s: the claim %s does not hold: it is a leaf's, which was solved",
                  c->path, text);
     }
@@ -459,7 +454,7 @@ static int report(struct check *c)
 /* What the file claims. Returns -1 to go on, or the exit status. */
 static int read_proof(struct check *c, struct proof_contents *contents)
 {
-    char why[PROOF_WHY_MAX], text[PROOF_CLAIM_TEXT_MAX];
+    char why[PROOF_WHY_MAX], text[OTHELLO_CLAIM_TEXT_MAX];
     contents->memory_max = c->memory;
     contents->leaf_max = c->leaf_max;
     contents->self = c;
@@ -470,7 +465,7 @@ static int read_proof(struct check *c, struct proof_contents *contents)
     log_fail(program, "%s: %s", c->path, why);
     if (err == ERR_ILLEGAL && c->json) {
         c->false_claims = 1;
-        proof_claim_text(&contents->false_claim, text);
+        othello_claim_format(&contents->false_claim, text);
         print_json(c, text, 0);
     }
     return err == ERR_ILLEGAL || err == ERR_NOMEM ? 1 : OPTIONS_WRONG;
@@ -482,6 +477,7 @@ static int solve_all(struct check *c)
     struct placement_slot place = {.name = 0};
     const double wanted = c->percent / 100 * (double)c->contents.leaves;
     c->wanted = (uint64_t)wanted + ((double)(uint64_t)wanted < wanted);
+    c->seen = 0;
     c->rng = c->seed;
     c->rng_again = clock_unique(); /* no worker knows which */
     c->begin_us = clock_us();
@@ -503,11 +499,11 @@ static int check_file(struct check *c)
     if (err != ERR_OK) {
         log_fail(program, "%s: %s", c->path,
                  err == ERR_IO     ? strerror(errno)
-                 : err == ERR_FULL ? "it needs more memory than --memory allows"
+                 : err == ERR_FULL ? PROOF_NO_ROOM
                                    : err_text(err));
         return OPTIONS_WRONG;
     }
-    c->contents.keeps = keeps_none;
+    c->contents.keeps = keeps_sample;
     const int status = read_proof(c, &c->contents);
     return status < 0 ? solve_all(c) : status;
 }
@@ -536,16 +532,16 @@ int cli_check(int argc, char *argv[])
                           .memory = PROOF_MEMORY,
                           .resources = {.hash_mib = 1}};
     const struct options_row table[] = {
-        {"sample", "PERCENT", "solve so many of the leaves, at random (default 100%)",
+        {"sample", "PERCENT", "solve this share of the leaves, chosen at random (default 100%)",
          &check.percent, OPTION_CUSTOM, .parse = parse_percent},
-        {"seed", "N", "of the sample (default: another each time)", &check.seed, OPTION_U64, 0, 0,
+        {"seed", "N", "seed of the sample (default: new each time)", &check.seed, OPTION_U64, 0, 0,
          UINT32_MAX},
         {"threads", "N", "solving threads (default 1)", &check.threads, OPTION_U32, 'j', 1,
          THREADS_MAX},
-        {"servers", "HOST:PORT,...", "shards whose workers solve leaves, too, and are believed",
+        {"servers", "HOST:PORT,...", "shards whose workers solve leaves, too, and are trusted",
          &check.resources.table.servers, OPTION_SERVERS, 's'},
         CLI_KEYS_ROW(&check.resources.table.keys_dir),
-        {"max-leaf", "N", "refuse leaves of more empty squares (default 20)", &check.leaf_max,
+        {"max-leaf", "N", "refuse leaves with more empty squares (default 20)", &check.leaf_max,
          OPTION_U32, 0, 1, PROOF_LEAF_MAX},
         {"memory", "SIZE", "refuse a proof that needs more (default 4G)", &check.memory,
          OPTION_SIZE, 0, 1 << 20, UINT64_C(1) << 50},
@@ -556,7 +552,8 @@ int cli_check(int argc, char *argv[])
         .program = program,
         .usage = "[OPTION]... PROOF",
         .summary = "Checks a proof of `abdada solve --proof`, by a plain solver of its own.",
-        .version = PROGRAM_VERSION,
+        .example = {"abdada check ending.proof --threads 4",
+                    "abdada check ending.proof --sample 10"},
         .table = table,
         .operands_max = 1,
     };
@@ -565,8 +562,15 @@ int cli_check(int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
+    const uint64_t of_engine = /* opened below, before the proof is read */
+        check.resources.table.servers.count == 0
+            ? 0
+            : (check.resources.hash_mib << 20) + games_solver_bytes(&game_othello_claim);
+    const uint64_t all = memory_for_tables(check.threads);
+    const uint64_t room = (all > of_engine ? all - of_engine : 0) | 1; /* 0 would be the default */
+    check.memory = check.memory < room ? check.memory : room;
     if (operands == 0) {
-        return options_wrong(program, "a proof is wanted");
+        return options_wrong(program, "give the file of a proof");
     }
     struct cli_table *table_outside = &check.resources.table; /* never by ABDADA_SERVERS alone */
     const bool is_alone = table_outside->servers.count == 0;

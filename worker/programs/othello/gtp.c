@@ -26,7 +26,12 @@ enum {
 };
 
 struct gtp {
-    int64_t id; /* of the command that is obeyed; -1: it has none */
+    struct othello_player player;
+    char *word[WORDS_MAX]; /* of the command that is obeyed */
+    unsigned words;
+    int64_t id; /* its number; -1: it has none */
+    char text[ANSWER_MAX]; /* what it answers if it succeeds */
+    bool is_late; /* a search answers it */
     struct othello_clock clock[2]; /* of Black, of White */
     int64_t stone_ms; /* byo-yomi for each move, by time_settings */
     /* the search under way */
@@ -36,8 +41,7 @@ struct gtp {
     uint64_t begin_us;
 };
 
-/* ---- answers ---- */
-
+/* Success ('=') or failure ('?'). */
 static void say(const struct gtp *gtp, char sign, const char *text)
 {
     char id[24] = "";
@@ -47,25 +51,7 @@ static void say(const struct gtp *gtp, char sign, const char *text)
     printf("%c%s%s%s\n\n", sign, id, text[0] == '\0' ? "" : " ", text);
 }
 
-static void succeed(const struct gtp *gtp, const char *text)
-{
-    say(gtp, '=', text);
-}
-
-static void fail(const struct gtp *gtp, const char *text)
-{
-    char line[ANSWER_MAX];
-    snprintf(line, sizeof line, "%s", text);
-    othello_player_clean(line);
-    say(gtp, '?', line);
-}
-
 /* ---- words ---- */
-
-struct words {
-    char *at[WORDS_MAX];
-    unsigned count;
-};
 
 static bool is_color(const char *word, bool *is_black)
 {
@@ -91,227 +77,161 @@ static bool is_count(const char *word, int64_t *out)
     return true;
 }
 
-/* ---- moves ---- */
+/* ---- moves; a command returns why it fails, or NULL ---- */
 
-static const char *color_name(bool is_black)
+static const char *play(struct gtp *gtp)
 {
-    return is_black ? "Black" : "White";
+    bool is_black;
+    const int move = ggf_move(gtp->word[2]);
+    if (!is_color(gtp->word[1], &is_black) || move < 0) {
+        return "syntax error: play COLOR VERTEX, such as play black d3";
+    }
+    const enum err err = othello_record_play(&gtp->player.record, is_black, move);
+    return err == ERR_OK ? NULL : err == ERR_FULL ? "too many moves" : "illegal move";
 }
 
-static void play(struct othello_player *p, const struct words *w)
+/* Answers with the move and plays it, or takes back the pass that was made for it. What it has cost
+ * is charged, where the controller does not say it by time_left. */
+static void end_move(struct gtp *gtp, uint16_t move)
 {
-    const struct gtp *gtp = p->self;
-    bool is_black;
-    const int move = ggf_move(w->at[2]);
-    if (!is_color(w->at[1], &is_black) || move < 0) {
-        fail(gtp, "syntax error: play COLOR VERTEX, such as play black d3");
+    struct othello_record *r = &gtp->player.record;
+    struct othello_clock *clock = &gtp->clock[gtp->is_black ? 0 : 1];
+    snprintf(gtp->text, sizeof gtp->text, "pass");
+    if (move != 0) {
+        r->job.game->format_move(r->job.position, move, gtp->text);
+    }
+    if (!gtp->is_kept) {
+        othello_record_forget(r, gtp->moves);
         return;
     }
-    switch (othello_record_play(&p->record, is_black, move)) {
-    case ERR_OK:
-        succeed(gtp, "");
-        break;
-    case ERR_FULL:
-        fail(gtp, "too many moves");
-        break;
-    default:
-        fail(gtp, "illegal move");
-    }
-}
-
-/* What a move has cost, where the controller does not say it by time_left. */
-static void charge(struct gtp *gtp)
-{
-    struct othello_clock *clock = &gtp->clock[gtp->is_black ? 0 : 1];
+    CHECK(othello_record_play(r, gtp->is_black, ggf_move(gtp->text)) == ERR_OK);
     clock->left_ms -= (int64_t)((clock_us() - gtp->begin_us) / 1000) + PIPE_MS;
     if (clock->left_ms < 0 && clock->period_ms > 0) {
         clock->left_ms = 0; /* byo-yomi has begun */
     }
 }
 
-/* Says the move and plays it, or takes back the pass that was made for it. */
-static void end_move(struct othello_player *p, uint16_t move)
+static void answer(void *self, bool is_stopped)
 {
-    struct gtp *gtp = p->self;
-    const struct game *game = p->record.job.game;
-    char text[GAME_MOVE_TEXT_MAX] = "pass";
-    if (move != 0) {
-        game->format_move(p->record.job.position, move, text);
-    }
-    if (gtp->is_kept) {
-        CHECK(othello_record_play(&p->record, gtp->is_black, ggf_move(text)) == ERR_OK);
-        charge(gtp);
-    } else {
-        othello_record_forget(&p->record, gtp->moves);
-    }
-    succeed(gtp, text);
-}
-
-static void answer(struct othello_player *p, bool is_stopped)
-{
-    struct gtp *gtp = p->self;
+    struct gtp *gtp = self;
+    const uint16_t move = gtp->player.gui.result.search.move;
     (void)is_stopped;
-    if (p->search.result.search.move == 0) {
-        othello_record_forget(&p->record, gtp->moves);
-        fail(gtp, "the search failed: out of memory");
+    if (move == 0) {
+        othello_record_forget(&gtp->player.record, gtp->moves);
+        say(gtp, '?', "the search failed: out of memory");
     } else {
-        end_move(p, p->search.result.search.move);
+        end_move(gtp, move);
+        say(gtp, '=', gtp->text);
     }
 }
 
-static void generate(struct othello_player *p, const struct words *w, bool is_kept)
+/* genmove, or reg_genmove, whose move is not played. */
+static const char *genmove(struct gtp *gtp)
 {
-    struct gtp *gtp = p->self;
-    struct othello_limits limits = {.lines = 1, .time_ms = p->time_ms};
+    struct othello_record *r = &gtp->player.record;
     bool is_black;
-    char why[64];
-    if (!is_color(w->at[1], &is_black)) {
-        fail(gtp, "syntax error: a color is wanted, black or white");
-        return;
+    if (!is_color(gtp->word[1], &is_black)) {
+        return "syntax error: a color is wanted, black or white";
     }
-    gtp->moves = p->record.moves;
+    gtp->moves = r->moves;
     gtp->is_black = is_black;
-    gtp->is_kept = is_kept;
+    gtp->is_kept = strcmp(gtp->word[0], "genmove") == 0;
     gtp->begin_us = clock_us();
-    if (p->record.moves + 3 > OTHELLO_RECORD_MAX) { /* two passes and the move */
-        fail(gtp, "too many moves");
-        return;
+    if (r->moves + 3 > OTHELLO_RECORD_MAX) { /* two passes and the move */
+        return "too many moves";
     }
-    if (othello_record_turn_to(&p->record, is_black) != ERR_OK) {
-        snprintf(why, sizeof why, "it is %s's turn", color_name(!is_black));
-        fail(gtp, why);
-        return;
+    if (othello_record_turn_to(r, is_black) != ERR_OK) {
+        return is_black ? "it is White's turn" : "it is Black's turn";
     }
-    const uint16_t forced = othello_record_forced(&p->record);
-    if (forced != 0 || othello_record_is_over(&p->record)) {
-        end_move(p, forced);
-        return;
+    const uint16_t forced = othello_record_forced(r);
+    if (forced != 0 || othello_record_is_over(r)) {
+        end_move(gtp, forced);
+        return NULL;
     }
     const struct othello_clock *clock = &gtp->clock[is_black ? 0 : 1];
-    if (clock->is_set) {
-        limits.time_ms = othello_clock_move_ms(clock, othello_record_empties(&p->record));
-    }
-    limits.depth = othello_player_depth(p, p->depth, limits.time_ms);
-    othello_player_search(p, &limits);
+    const uint32_t time_ms = clock->is_set ? othello_clock_move_ms(clock, othello_record_empties(r))
+                                           : gtp->player.time_ms;
+    gtp->is_late = true;
+    othello_player_search(&gtp->player, time_ms, 1);
+    return NULL;
 }
 
-static void genmove(struct othello_player *p, const struct words *w)
+static const char *undo(struct gtp *gtp)
 {
-    generate(p, w, true);
-}
-
-static void reg_genmove(struct othello_player *p, const struct words *w)
-{
-    generate(p, w, false);
-}
-
-static void undo(struct othello_player *p, const struct words *w)
-{
-    (void)w;
-    if (othello_record_undo(&p->record)) {
-        succeed(p->self, "");
-    } else {
-        fail(p->self, "cannot undo");
-    }
+    return othello_record_undo(&gtp->player.record) ? NULL : "cannot undo";
 }
 
 /* ---- the board ---- */
 
-static void clear_board(struct othello_player *p, const struct words *w)
+static const char *clear_board(struct gtp *gtp)
 {
-    (void)w;
-    if (othello_record_clear(&p->record) != ERR_OK) {
-        fail(p->self, err_text(ERR_NOMEM));
-    } else {
-        succeed(p->self, "");
-    }
+    return othello_record_clear(&gtp->player.record) == ERR_OK ? NULL : err_text(ERR_NOMEM);
 }
 
-static void boardsize(struct othello_player *p, const struct words *w)
+static const char *boardsize(struct gtp *gtp)
 {
     double size;
-    if (!is_number(w->at[1], &size)) {
-        fail(p->self, "syntax error: a size is wanted");
-    } else if (size < 8 || size > 8) {
-        fail(p->self, "unacceptable size");
-    } else {
-        clear_board(p, w);
+    if (!is_number(gtp->word[1], &size)) {
+        return "syntax error: a size is wanted";
     }
+    return size < 8 || size > 8 ? "unacceptable size" : clear_board(gtp);
 }
 
-static void komi(struct othello_player *p, const struct words *w)
+/* Means nothing in Othello. */
+static const char *komi(struct gtp *gtp)
 {
     double number;
-    if (is_number(w->at[1], &number)) {
-        succeed(p->self, ""); /* means nothing in Othello */
-    } else {
-        fail(p->self, "syntax error: a number is wanted");
-    }
+    return is_number(gtp->word[1], &number) ? NULL : "syntax error: a number is wanted";
 }
 
-static void set_game(struct othello_player *p, const struct words *w)
+static const char *set_game(struct gtp *gtp)
 {
-    if (strcasecmp(w->at[1], "othello") == 0) {
-        clear_board(p, w);
-    } else {
-        fail(p->self, "unknown game: there is Othello");
-    }
+    return strcasecmp(gtp->word[1], "othello") == 0 ? clear_board(gtp)
+                                                    : "unknown game: there is Othello";
 }
 
-static void list_games(struct othello_player *p, const struct words *w)
+static const char *showboard(struct gtp *gtp)
 {
-    (void)w;
-    succeed(p->self, "Othello");
-}
-
-static void showboard(struct othello_player *p, const struct words *w)
-{
-    char text[ANSWER_MAX];
-    const char *squares = p->record.job.text;
+    const struct othello_record *r = &gtp->player.record;
+    const char *squares = r->job.text;
+    char *text = gtp->text;
     unsigned black = 0, white = 0;
-    size_t used = (size_t)snprintf(text, sizeof text, "\n  A B C D E F G H");
-    (void)w;
+    size_t used = (size_t)snprintf(text, ANSWER_MAX, "\n  A B C D E F G H");
     for (unsigned i = 0; i < OTHELLO_SQUARES; i++) {
         black += squares[i] == 'X';
         white += squares[i] == 'O';
         if (i % 8 == 0) {
-            used += (size_t)snprintf(text + used, sizeof text - used, "\n%u", i / 8 + 1);
+            used += (size_t)snprintf(text + used, ANSWER_MAX - used, "\n%u", i / 8 + 1);
         }
-        used += (size_t)snprintf(text + used, sizeof text - used, " %c",
+        used += (size_t)snprintf(text + used, ANSWER_MAX - used, " %c",
                                  squares[i] == '-' ? '.' : squares[i]);
     }
-    snprintf(text + used, sizeof text - used, "\nX Black %u, O White %u, %s", black, white,
-             othello_record_is_over(&p->record)       ? "the game is over"
-             : othello_record_black_moves(&p->record) ? "X to move"
-                                                      : "O to move");
-    succeed(p->self, text);
+    snprintf(text + used, ANSWER_MAX - used, "\nX Black %u, O White %u, %s", black, white,
+             othello_record_is_over(r)       ? "the game is over"
+             : othello_record_black_moves(r) ? "X to move"
+                                             : "O to move");
+    return NULL;
 }
 
-static void final_score(struct othello_player *p, const struct words *w)
+static const char *final_score(struct gtp *gtp)
 {
-    char text[16] = "0";
-    (void)w;
-    if (!othello_record_is_over(&p->record)) {
-        fail(p->self, "cannot score: the game is not over");
-        return;
+    if (!othello_record_is_over(&gtp->player.record)) {
+        return "cannot score: the game is not over";
     }
-    const int score = othello_record_score(&p->record);
-    if (score != 0) {
-        snprintf(text, sizeof text, "%c+%d", score > 0 ? 'B' : 'W', abs(score));
-    }
-    succeed(p->self, text);
+    const int score = othello_record_score(&gtp->player.record);
+    snprintf(gtp->text, sizeof gtp->text, score == 0 ? "0" : "%c+%d", score > 0 ? 'B' : 'W',
+             abs(score));
+    return NULL;
 }
 
 /* ---- time ---- */
 
-static void time_settings(struct othello_player *p, const struct words *w)
+static const char *time_settings(struct gtp *gtp)
 {
-    struct gtp *gtp = p->self;
     int64_t main_s, period_s, stones;
-    if (!is_count(w->at[1], &main_s) || !is_count(w->at[2], &period_s) ||
-        !is_count(w->at[3], &stones)) {
-        fail(gtp, "syntax error: three numbers are wanted: main time, byo-yomi time, stones");
-        return;
+    if (!is_count(gtp->word[1], &main_s) || !is_count(gtp->word[2], &period_s) ||
+        !is_count(gtp->word[3], &stones)) {
+        return "syntax error: three numbers are wanted: main time, byo-yomi time, stones";
     }
     gtp->stone_ms = stones > 0 ? period_s * 1000 / stones : 0;
     gtp->clock[0] = gtp->clock[1] = (struct othello_clock){
@@ -319,92 +239,65 @@ static void time_settings(struct othello_player *p, const struct words *w)
         .left_ms = main_s * 1000,
         .period_ms = gtp->stone_ms,
     };
-    succeed(gtp, "");
+    return NULL;
 }
 
-static void time_left(struct othello_player *p, const struct words *w)
+static const char *time_left(struct gtp *gtp)
 {
-    struct gtp *gtp = p->self;
     int64_t left_s, stones;
     bool is_black;
-    if (!is_color(w->at[1], &is_black) || !is_count(w->at[2], &left_s) ||
-        !is_count(w->at[3], &stones)) {
-        fail(gtp, "syntax error: a color and two numbers are wanted: time, stones");
-        return;
+    if (!is_color(gtp->word[1], &is_black) || !is_count(gtp->word[2], &left_s) ||
+        !is_count(gtp->word[3], &stones)) {
+        return "syntax error: a color and two numbers are wanted: time, stones";
     }
     gtp->clock[is_black ? 0 : 1] = (struct othello_clock){
         .is_set = true,
         .left_ms = stones > 0 ? 0 : left_s * 1000,
         .period_ms = stones > 0 ? left_s * 1000 / stones : gtp->stone_ms,
     };
-    succeed(gtp, "");
+    return NULL;
 }
 
-static void cputime(struct othello_player *p, const struct words *w)
+static const char *cputime(struct gtp *gtp)
 {
     struct rusage usage = {0};
-    char text[32];
-    (void)w;
     (void)getrusage(RUSAGE_SELF, &usage);
-    snprintf(text, sizeof text, "%.2f",
+    snprintf(gtp->text, sizeof gtp->text, "%.2f",
              (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
-    succeed(p->self, text);
+    return NULL;
 }
 
 /* ---- commands ---- */
 
-static void protocol_version(struct othello_player *p, const struct words *w)
-{
-    (void)w;
-    succeed(p->self, "2");
-}
-
-static void name(struct othello_player *p, const struct words *w)
-{
-    (void)w;
-    succeed(p->self, "abdada");
-}
-
-static void version(struct othello_player *p, const struct words *w)
-{
-    (void)w;
-    succeed(p->self, PROGRAM_VERSION);
-}
-
-static void quit(struct othello_player *p, const struct words *w)
-{
-    (void)w;
-    succeed(p->self, "");
-}
-
-static void known_command(struct othello_player *p, const struct words *w);
-static void list_commands(struct othello_player *p, const struct words *w);
+static const char *known_command(struct gtp *gtp);
+static const char *list_commands(struct gtp *gtp);
 
 static const struct command {
     const char *name;
     unsigned arguments; /* more are ignored, as the specification allows */
-    void (*run)(struct othello_player *p, const struct words *w);
+    const char *(*run)(struct gtp *gtp); /* NULL: it always answers ... */
+    const char *answer;
 } commands[] = {
-    {"protocol_version", 0, protocol_version},
-    {"name", 0, name},
-    {"version", 0, version},
+    {"protocol_version", 0, NULL, "2"},
+    {"name", 0, NULL, "abdada"},
+    {"version", 0, NULL, PROGRAM_VERSION},
     {"known_command", 1, known_command},
     {"list_commands", 0, list_commands},
-    {"quit", 0, quit},
+    {"quit", 0, NULL, ""},
     {"boardsize", 1, boardsize},
     {"clear_board", 0, clear_board},
     {"komi", 1, komi},
     {"play", 2, play},
     {"genmove", 1, genmove},
-    {"reg_genmove", 1, reg_genmove},
+    {"reg_genmove", 1, genmove},
     {"undo", 0, undo},
     {"showboard", 0, showboard},
     {"final_score", 0, final_score},
     {"time_settings", 3, time_settings},
     {"time_left", 3, time_left},
     {"set_game", 1, set_game},
-    {"list_games", 0, list_games},
+    {"list_games", 0, NULL, "Othello"},
     {"cputime", 0, cputime},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -419,21 +312,20 @@ static const struct command *find(const char *word)
     return NULL;
 }
 
-static void known_command(struct othello_player *p, const struct words *w)
+static const char *known_command(struct gtp *gtp)
 {
-    succeed(p->self, find(w->at[1]) != NULL ? "true" : "false");
+    snprintf(gtp->text, sizeof gtp->text, find(gtp->word[1]) != NULL ? "true" : "false");
+    return NULL;
 }
 
-static void list_commands(struct othello_player *p, const struct words *w)
+static const char *list_commands(struct gtp *gtp)
 {
-    char text[ANSWER_MAX];
     size_t used = 0;
-    (void)w;
     for (unsigned i = 0; i < COMMANDS; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i == 0 ? "" : "\n",
+        used += (size_t)snprintf(gtp->text + used, ANSWER_MAX - used, "%s%s", i == 0 ? "" : "\n",
                                  commands[i].name);
     }
-    succeed(p->self, text);
+    return NULL;
 }
 
 /* Comments and control characters go, as section 2 of the specification says. */
@@ -450,67 +342,71 @@ static void prepare(char *line)
     *to = '\0';
 }
 
-static bool is_id(const char *word, int64_t *id)
+static bool obey(void *self, char *line)
 {
-    uint64_t number;
-    if (options_unsigned(word, 0, ID_MAX, &number) != ERR_OK) {
-        return false;
-    }
-    *id = (int64_t)number;
-    return true;
-}
-
-static bool obey(struct othello_player *p, char *line)
-{
-    struct gtp *gtp = p->self;
-    struct words w = {.count = 0};
+    struct gtp *gtp = self;
     char *rest = line, *word;
+    uint64_t id;
     gtp->id = -1;
+    gtp->words = 0;
+    gtp->text[0] = '\0';
+    gtp->is_late = false;
     prepare(line);
     word = strtok_r(line, " ", &rest);
-    if (word != NULL && is_id(word, &gtp->id)) {
+    if (word != NULL && options_unsigned(word, 0, ID_MAX, &id) == ERR_OK) {
+        gtp->id = (int64_t)id;
         word = strtok_r(rest, " ", &rest);
     }
-    for (; word != NULL && w.count < WORDS_MAX; word = strtok_r(rest, " ", &rest)) {
-        w.at[w.count++] = word;
+    for (; word != NULL && gtp->words < WORDS_MAX; word = strtok_r(rest, " ", &rest)) {
+        gtp->word[gtp->words++] = word;
     }
-    if (w.count == 0 && gtp->id < 0) {
+    if (gtp->words == 0 && gtp->id < 0) {
         return true; /* an empty line */
     }
-    const struct command *command = w.count > 0 ? find(w.at[0]) : NULL;
+    const struct command *command = gtp->words > 0 ? find(gtp->word[0]) : NULL;
+    const char *fault = NULL;
+    char why[64];
     if (command == NULL) {
-        fail(gtp, "unknown command");
-    } else if (w.count <= command->arguments) {
-        char why[64];
+        fault = "unknown command";
+    } else if (gtp->words <= command->arguments) {
         snprintf(why, sizeof why, "syntax error: %s takes %u argument%s", command->name,
                  command->arguments, command->arguments == 1 ? "" : "s");
-        fail(gtp, why);
-    } else {
-        command->run(p, &w);
+        fault = why;
+    } else if (command->run != NULL) {
+        fault = command->run(gtp);
     }
-    return command == NULL || command->run != quit;
+    if (fault != NULL) {
+        say(gtp, '?', fault);
+    } else if (!gtp->is_late) {
+        say(gtp, '=', command->run != NULL ? gtp->text : command->answer);
+    }
+    return command == NULL || strcmp(command->name, "quit") != 0;
 }
 
-static void refuse(struct othello_player *p, const char *why)
+static void refuse(void *self, const char *start, const char *why)
 {
-    struct gtp *gtp = p->self;
+    struct gtp *gtp = self;
+    (void)start;
     gtp->id = -1;
-    fail(gtp, why);
+    say(gtp, '?', why);
 }
 
 int cli_gtp(int argc, char *argv[])
 {
-    static const struct othello_protocol protocol = {
-        .program = "abdada gtp",
-        .summary = "Othello engine that speaks GTP, version 2, on stdin and stdout.",
-        .has_game = true,
-        .is_ordered = true,
-        .obey = obey,
-        .answer = answer,
-        .refuse = refuse,
+    struct gtp gtp = {
+        .player = {.gui = {.self = &gtp,
+                           .is_ordered = true,
+                           .obey = obey,
+                           .answer = answer,
+                           .refuse = refuse},
+                   .program = "abdada gtp",
+                   .summary = "Othello engine that speaks GTP, version 2, on stdin and stdout.",
+                   .example = {"abdada gtp --threads 4 --time 2000",
+                               "abdada gtp --servers ws1:7400,ws2:7400 --keys keys"},
+                   .has_game = true,
+                   .depth = OTHELLO_SQUARES,
+                   .time_ms = DEFAULT_TIME_MS},
+        .id = -1,
     };
-    struct gtp gtp = {.id = -1};
-    struct othello_player player = {
-        .protocol = &protocol, .self = &gtp, .depth = OTHELLO_SQUARES, .time_ms = DEFAULT_TIME_MS};
-    return othello_player_main(&player, argc, argv);
+    return othello_player_main(&gtp.player, argc, argv);
 }

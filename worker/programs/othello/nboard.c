@@ -1,13 +1,16 @@
 /* The NBoard protocol, version 2: commands on stdin, answers on stdout. A command that comes during
  * a search ends it; its answer then goes out first. Source: C. Welty, "NBoard Protocol". */
+#include "proto/codec.h"
 #include "worker/programs/othello/othello_clock.h"
 #include "worker/programs/othello/othello_player.h"
+#include "worker/programs/score.h"
 
 #include "common/clock.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +21,25 @@ enum { DEFAULT_DEPTH = 12, TEXT_MAX = 512, VERSION_MAX = 1000, PING_MAX = 200000
 enum task { TASK_GO, TASK_HINT, TASK_ANALYZE };
 
 struct nboard {
+    struct othello_player player;
     enum task task; /* of the search under way, or the last */
     uint64_t begin_us;
     struct othello_clock clock[2]; /* of Black, of White */
     int64_t extra_ms[2]; /* when the clock has run out */
+    bool is_unset; /* the last `set game` was refused: the game is not the one before */
 };
 
 /* The GUI shows it, and takes no other notice. */
-static void say_error(const char *text)
+static void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void say_error(const char *format, ...)
 {
     char line[TEXT_MAX];
-    snprintf(line, sizeof line, "%s", text);
-    othello_player_clean(line);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    proto_text_printable(proto_text_of(line), line, sizeof line);
     printf("status error: %s\n", line);
 }
 
@@ -40,8 +50,9 @@ struct line_text {
     size_t used;
 };
 
-static void add_move(struct line_text *line, const char *move)
+static void add_move(void *context, const char *move)
 {
+    struct line_text *line = context;
     const bool is_pass = strcmp(move, "pass") == 0;
     if (line->used + 2 < sizeof line->text) {
         line->text[line->used++] = is_pass ? 'P' : (char)toupper((unsigned char)move[0]);
@@ -50,247 +61,206 @@ static void add_move(struct line_text *line, const char *move)
     }
 }
 
-static void move_text(const struct job *job, uint16_t move, char text[3])
+static struct line_text move_text(const struct job *job, uint16_t move)
 {
     char name[GAME_MOVE_TEXT_MAX];
     struct line_text line = {.used = 0};
     job->game->format_move(job->position, move, name);
     add_move(&line, name);
-    memcpy(text, line.text, 3);
+    return line;
 }
 
-/* Moves without blanks between, or the GUI would take the second for the value. */
-static void write_line(const struct job *job, const struct search_result *r, struct line_text *out)
+static void say_iteration(void *self, const struct search_result *r, const struct engine_status *s)
 {
-    char text[GAME_MOVE_TEXT_MAX];
-    unsigned made = 0;
-    *out = (struct line_text){.used = 0};
-    if (r->pv.length == 0) { /* a result of others may come without a line */
-        job->game->format_move(job->position, r->move, text);
-        add_move(out, text);
-    }
-    for (; made < r->pv.length; made++) {
-        job->game->format_move(job->position, r->pv.move[made], text);
-        add_move(out, text);
-        job->game->make(job->position, r->pv.move[made]);
-    }
-    while (made > 0) {
-        job->game->unmake(job->position, r->pv.move[--made]);
-    }
-}
-
-static void say_iteration(struct othello_player *p, unsigned number, const struct search_result *r,
-                          const struct engine_status *s)
-{
-    const struct nboard *nboard = p->self;
-    struct line_text line;
+    const struct nboard *nboard = self;
+    const struct job *job = &nboard->player.record.job;
+    struct line_text line = {.used = 0}; /* with blanks the GUI would take a move for the value */
     char depth[16] = "100%"; /* so the GUI knows that the value is exact */
-    (void)number;
     if (r->bound != TT_EXACT || r->move == 0 || nboard->task == TASK_ANALYZE) {
         return;
     }
-    write_line(&p->record.job, r, &line);
-    if (!othello_player_is_solved(p, r)) {
+    if (r->pv.length == 0) { /* a result of others may come without a line */
+        line = move_text(job, r->move);
+    } else {
+        score_line(job, &r->pv, false, add_move, &line);
+    }
+    if (!othello_player_is_solved(&nboard->player, r)) {
         snprintf(depth, sizeof depth, "%u", r->depth);
     }
     printf("search %s %.2f 0 %s nodes %" PRIu64 " time %.2f\n", line.text, (double)r->score, depth,
-           s->nodes, (double)s->time_us / 1e6);
+           s->sum.nodes, (double)s->time_us / 1e6);
 }
 
-static void say_progress(struct othello_player *p, const struct engine_status *s)
+static void say_progress(void *self, const struct engine_status *s)
 {
-    const struct nboard *nboard = p->self;
+    const struct nboard *nboard = self;
     char text[OTHELLO_HELP_MAX];
     if (othello_player_help(s, text)) {
         printf("status %s: %s\n", nboard->task == TASK_GO ? "thinking" : "analyzing", text);
     }
-    printf("nodestats %" PRIu64 " %.2f\n", s->nodes, (double)s->time_us / 1e6);
+    printf("nodestats %" PRIu64 " %.2f\n", s->sum.nodes, (double)s->time_us / 1e6);
 }
 
-static bool analyze_next(struct othello_player *p);
+static bool analyze_next(struct nboard *nboard);
 
-static void say_analysis(struct othello_player *p, int score)
+static void say_analysis(struct nboard *nboard, int score)
 {
-    printf("analysis %u %.2f\n", p->record.at, (double)score);
+    printf("analysis %u %.2f\n", nboard->player.record.at, (double)score);
 }
 
-static void answer(struct othello_player *p, bool is_stopped)
+static void answer(void *self, bool is_stopped)
 {
-    const struct nboard *nboard = p->self;
-    const struct engine_result *result = &p->search.result;
-    char move[3];
+    struct nboard *nboard = self;
+    const struct engine_result *result = &nboard->player.gui.result;
     if (result->search.move == 0) {
         say_error("the search failed: out of memory");
     } else if (nboard->task == TASK_GO) {
-        printf("nodestats %" PRIu64 " %.2f\n", result->status.nodes,
+        printf("nodestats %" PRIu64 " %.2f\n", result->status.sum.nodes,
                (double)result->status.time_us / 1e6);
-        move_text(&p->record.job, result->search.move, move);
-        printf("=== %s/%.2f/%.2f\n", move, (double)result->search.score,
-               (double)(clock_us() - nboard->begin_us) / 1e6);
+        printf("=== %s/%.2f/%.2f\n",
+               move_text(&nboard->player.record.job, result->search.move).text,
+               (double)result->search.score, (double)(clock_us() - nboard->begin_us) / 1e6);
     } else if (nboard->task == TASK_ANALYZE) {
         if (!is_stopped) { /* a value of a search that was cut short would mislead */
-            say_analysis(p, result->search.score);
+            say_analysis(nboard, result->search.score);
         }
-        if (!is_stopped && analyze_next(p)) {
+        if (!is_stopped && analyze_next(nboard)) {
             return;
         }
-        othello_record_go_to(&p->record, p->record.moves);
+        othello_record_go_to(&nboard->player.record, nboard->player.record.moves);
     }
     printf("status\n");
 }
 
 /* ---- searches ---- */
 
-static void begin(struct othello_player *p, enum task task, uint32_t time_ms, unsigned lines)
+static void begin(struct nboard *nboard, enum task task, uint32_t time_ms, unsigned lines)
 {
-    struct nboard *nboard = p->self;
-    const struct othello_limits limits = {
-        .depth = othello_player_depth(p, p->depth, time_ms), .time_ms = time_ms, .lines = lines};
     nboard->task = task;
     nboard->begin_us = clock_us();
-    othello_player_search(p, &limits);
+    othello_player_search(&nboard->player, time_ms, lines);
 }
 
-static uint32_t move_ms(const struct othello_player *p)
+static uint32_t move_ms(const struct nboard *nboard)
 {
-    const struct nboard *nboard = p->self;
-    const unsigned side = othello_record_black_moves(&p->record) ? 0 : 1;
+    const unsigned side = othello_record_black_moves(&nboard->player.record) ? 0 : 1;
     struct othello_clock clock = nboard->clock[side];
     if (!clock.is_set) {
-        return p->time_ms;
+        return nboard->player.time_ms;
     }
     if (clock.left_ms <= 0) { /* less is lost by too long a move than by none */
         clock.left_ms += nboard->extra_ms[side];
     }
-    return othello_clock_move_ms(&clock, othello_record_empties(&p->record));
+    return othello_clock_move_ms(&clock, othello_record_empties(&nboard->player.record));
 }
 
-static void go(struct othello_player *p)
+static void go(struct nboard *nboard)
 {
-    const uint16_t forced = othello_record_forced(&p->record);
-    char move[3];
-    if (othello_record_is_over(&p->record)) {
+    const uint16_t forced = othello_record_forced(&nboard->player.record);
+    if (othello_record_is_over(&nboard->player.record)) {
         printf("=== PA\nstatus the game is over\n"); /* each "go" has an answer */
     } else if (forced != 0) {
-        move_text(&p->record.job, forced, move);
-        printf("=== %s\n", move);
+        printf("=== %s\n", move_text(&nboard->player.record.job, forced).text);
     } else {
         printf("status thinking\n");
-        begin(p, TASK_GO, move_ms(p), 1);
+        begin(nboard, TASK_GO, move_ms(nboard), 1);
     }
 }
 
 static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *out,
                         const char *command)
 {
-    char why[TEXT_MAX];
     if (text != NULL && options_unsigned(text, min, max, out) == ERR_OK) {
         return true;
     }
-    snprintf(why, sizeof why, "%s: a number from %" PRIu64 " to %" PRIu64 " is wanted, not '%.40s'",
-             command, min, max, text == NULL ? "" : text);
-    say_error(why);
+    say_error("%s: a number from %" PRIu64 " to %" PRIu64 " is wanted, not '%.40s'", command, min,
+              max, text == NULL ? "" : text);
     return false;
 }
 
-static void hint(struct othello_player *p, const char *count)
+static void hint(struct nboard *nboard, const char *count)
 {
     uint64_t lines = 1;
     if (count != NULL && !read_number(count, 1, GAME_MOVES_MAX, &lines, "hint")) {
         return;
     }
-    if (othello_record_is_over(&p->record)) {
+    if (othello_record_is_over(&nboard->player.record)) {
         printf("status the game is over\n");
         return;
     }
     printf("status analyzing\n");
-    begin(p, TASK_HINT, p->time_ms, (unsigned)lines);
+    begin(nboard, TASK_HINT, nboard->player.time_ms, (unsigned)lines);
 }
 
 /* Goes on with the position before the last one. Where the game is over its value is known. False:
  * there is none left. */
-static bool analyze_next(struct othello_player *p)
+static bool analyze_next(struct nboard *nboard)
 {
-    if (p->record.at == 0) {
+    if (nboard->player.record.at == 0) {
         return false;
     }
-    othello_record_go_to(&p->record, p->record.at - 1);
-    begin(p, TASK_ANALYZE, p->time_ms, 1);
+    othello_record_go_to(&nboard->player.record, nboard->player.record.at - 1);
+    begin(nboard, TASK_ANALYZE, nboard->player.time_ms, 1);
     return true;
 }
 
-static void analyze(struct othello_player *p)
+static void analyze(struct nboard *nboard)
 {
     printf("status analyzing the game\n");
-    if (!othello_record_is_over(&p->record)) {
-        begin(p, TASK_ANALYZE, p->time_ms, 1);
+    if (!othello_record_is_over(&nboard->player.record)) {
+        begin(nboard, TASK_ANALYZE, nboard->player.time_ms, 1);
         return;
     }
-    const int score = othello_record_score(&p->record);
-    say_analysis(p, othello_record_black_moves(&p->record) ? score : -score);
-    if (!analyze_next(p)) {
+    const int score = othello_record_score(&nboard->player.record);
+    say_analysis(nboard, othello_record_black_moves(&nboard->player.record) ? score : -score);
+    if (!analyze_next(nboard)) {
         printf("status\n");
     }
 }
 
 /* ---- the game ---- */
 
-static void set_game(struct othello_player *p, const char *text)
+static void set_game(struct nboard *nboard, const char *text)
 {
-    struct nboard *nboard = p->self;
     struct ggf_game game;
-    char why[GGF_WHY_MAX], reason[OTHELLO_RECORD_WHY_MAX];
-    if (!ggf_parse(text, &game, why)) {
-        say_error(why);
+    char why[OTHELLO_RECORD_WHY_MAX];
+    nboard->is_unset = true;
+    if (!ggf_parse(text, &game, why) ||
+        othello_record_set(&nboard->player.record, &game.game, why) != ERR_OK) {
+        say_error("%s", why);
         return;
     }
-    if (othello_record_set(&p->record, &game, reason) != ERR_OK) {
-        say_error(reason);
-        return;
-    }
+    nboard->is_unset = false;
     for (unsigned side = 0; side < 2; side++) {
         const struct ggf_clock *c = &game.clock[side];
-        const bool is_first = game.is_black == (side == 0);
+        const bool is_first = game.game.is_black == (side == 0);
         nboard->clock[side] = (struct othello_clock){
             .is_set = c->is_set,
             .left_ms = c->main_ms - game.used_ms[side] +
-                       c->increment_ms * ((game.moves + (is_first ? 1 : 0)) / 2),
+                       c->increment_ms * ((game.game.moves + (is_first ? 1 : 0)) / 2),
             .increment_ms = c->increment_ms,
         };
         nboard->extra_ms[side] = c->extra_ms;
     }
 }
 
-static void make_move(struct othello_player *p, const char *text)
+static void make_move(struct nboard *nboard, const char *text)
 {
-    struct nboard *nboard = p->self;
-    char why[TEXT_MAX];
     int64_t used_ms;
     const int move = text == NULL ? -1 : ggf_move_and_time(text, &used_ms);
-    const bool is_black = othello_record_black_moves(&p->record);
-    if (move < 0 || othello_record_play(&p->record, is_black, move) != ERR_OK) {
-        snprintf(why, sizeof why, "'%.40s' is not a legal move for %s", text == NULL ? "" : text,
-                 is_black ? "Black" : "White");
-        say_error(why);
+    const bool is_black = othello_record_black_moves(&nboard->player.record);
+    if (move < 0 || othello_record_play(&nboard->player.record, is_black, move) != ERR_OK) {
+        say_error("'%.40s' is not a legal move for %s", text == NULL ? "" : text,
+                  is_black ? "Black" : "White");
         return;
     }
     struct othello_clock *clock = &nboard->clock[is_black ? 0 : 1];
     clock->left_ms += clock->increment_ms - used_ms;
 }
 
-static void set_contempt(const char *text)
-{
-    char *end = NULL, why[TEXT_MAX];
-    if (text == NULL || !isfinite(strtod(text, &end)) || end == text || *end != '\0') {
-        snprintf(why, sizeof why, "set contempt: a number is wanted, not '%.40s'",
-                 text == NULL ? "" : text);
-        say_error(why); /* else nothing: every draw is worth nothing to both here */
-    }
-}
-
 /* ---- commands ---- */
 
-static void obey_set(struct othello_player *p, char *words)
+static void obey_set(struct nboard *nboard, char *words)
 {
     char *rest = words;
     const char *name = strtok_r(words, " \t", &rest);
@@ -299,47 +269,38 @@ static void obey_set(struct othello_player *p, char *words)
         return;
     }
     if (strcmp(name, "game") == 0) {
-        othello_player_stop(p);
-        set_game(p, rest);
+        gui_stop(&nboard->player.gui);
+        set_game(nboard, rest);
     } else if (strcmp(name, "depth") == 0) {
-        othello_player_stop(p);
+        gui_stop(&nboard->player.gui);
         if (read_number(strtok_r(rest, " \t", &rest), 1, SEARCH_DEPTH_MAX, &depth, "set depth")) {
-            p->depth = (uint32_t)depth;
+            nboard->player.depth = (uint32_t)depth;
             printf("set myname abdada\n");
         }
     } else if (strcmp(name, "contempt") == 0) {
-        othello_player_stop(p);
-        set_contempt(strtok_r(rest, " \t", &rest));
-    }
-}
-
-static void ping(const char *text)
-{
-    uint64_t number;
-    if (read_number(text, 0, PING_MAX, &number, "ping")) {
-        printf("pong %" PRIu64 "\n", number);
-    }
-}
-
-static void version(const char *text)
-{
-    uint64_t number;
-    if (read_number(text, 1, VERSION_MAX, &number, "nboard")) {
-        printf("set myname abdada\n");
+        gui_stop(&nboard->player.gui);
+        const char *text = strtok_r(rest, " \t", &rest);
+        char *end = NULL;
+        if (text == NULL || !isfinite(strtod(text, &end)) || end == text || *end != '\0') {
+            say_error("set contempt: a number is wanted, not '%.40s'", text == NULL ? "" : text);
+        } /* else nothing: every draw is worth nothing to both here */
     }
 }
 
 /* What the protocol does not know is ignored, as it demands: it goes on to grow. */
-static bool obey(struct othello_player *p, char *line)
+static bool obey(void *self, char *line)
 {
     static const char *const known[] = {"nboard", "set",   "move",    "hint",    "go",
                                         "ping",   "learn", "analyze", "analyse", "quit"};
     enum { NBOARD, SET, MOVE, HINT, GO, PING, GAME_ENDED, ANALYZE, ANALYSE, QUIT, COMMANDS };
+    const unsigned need_game = 1u << MOVE | 1u << HINT | 1u << GO | 1u << ANALYZE | 1u << ANALYSE;
+    struct nboard *nboard = self;
     _Static_assert(COMMANDS == sizeof known / sizeof *known, "one name for each");
     char *rest = line;
     line[strcspn(line, "\r")] = '\0';
     char *word = strtok_r(line, " \t", &rest);
     unsigned i = 0;
+    uint64_t number;
     if (word == NULL) {
         return true;
     }
@@ -351,33 +312,43 @@ static bool obey(struct othello_player *p, char *line)
         rest = word;
     }
     if (i != SET && i != COMMANDS) { /* of "set", only what is known ends a search */
-        othello_player_stop(p);
+        gui_stop(&nboard->player.gui);
     }
+    if (nboard->is_unset && (need_game >> i & 1) != 0) {
+        say_error("there is no game: the last `set game` was refused");
+        return true;
+    }
+    if (i == SET) {
+        obey_set(nboard, rest);
+        return true;
+    }
+    const char *next = strtok_r(rest, " \t", &rest);
     switch (i) {
     case NBOARD:
-        version(strtok_r(rest, " \t", &rest));
-        break;
-    case SET:
-        obey_set(p, rest);
+        if (read_number(next, 1, VERSION_MAX, &number, "nboard")) {
+            printf("set myname abdada\n");
+        }
         break;
     case MOVE:
-        make_move(p, strtok_r(rest, " \t", &rest));
+        make_move(nboard, next);
         break;
     case HINT:
-        hint(p, strtok_r(rest, " \t", &rest));
+        hint(nboard, next);
         break;
     case GO:
-        go(p);
+        go(nboard);
         break;
     case PING:
-        ping(strtok_r(rest, " \t", &rest));
+        if (read_number(next, 0, PING_MAX, &number, "ping")) {
+            printf("pong %" PRIu64 "\n", number);
+        }
         break;
     case GAME_ENDED:
         printf("learned\n"); /* there is no book to add the game to */
         break;
     case ANALYZE:
     case ANALYSE:
-        analyze(p);
+        analyze(nboard);
         break;
     default:
         break;
@@ -385,24 +356,31 @@ static bool obey(struct othello_player *p, char *line)
     return i != QUIT;
 }
 
-static void refuse(struct othello_player *p, const char *why)
+/* What cannot be read may have been a game. */
+static void refuse(void *self, const char *start, const char *why)
 {
-    othello_player_stop(p);
-    say_error(why);
+    char word[8], what[8];
+    struct nboard *nboard = self;
+    gui_stop(&nboard->player.gui);
+    if (sscanf(start, "%7s %7s", word, what) == 2 && strcmp(word, "set") == 0 &&
+        strcmp(what, "game") == 0) {
+        nboard->is_unset = true;
+    }
+    say_error("%s", why);
 }
 
 int cli_nboard(int argc, char *argv[])
 {
-    static const struct othello_protocol protocol = {
-        .program = "abdada nboard",
-        .summary = "Othello engine that speaks the NBoard protocol on stdin and stdout.",
-        .obey = obey,
-        .answer = answer,
-        .refuse = refuse,
-        .iteration = say_iteration,
-        .progress = say_progress,
+    struct nboard nboard = {
+        .player = {.gui = {.self = &nboard, .obey = obey, .answer = answer, .refuse = refuse},
+                   .program = "abdada nboard",
+                   .summary = "Othello engine that speaks the NBoard protocol on stdin and stdout.",
+                   .example = {"abdada nboard --threads 4 --time 2000",
+                               "abdada nboard --servers ws1:7400,ws2:7400 --keys keys"},
+                   .iteration = say_iteration,
+                   .progress = say_progress,
+                   .depth = DEFAULT_DEPTH},
+        .task = TASK_GO,
     };
-    struct nboard nboard = {.task = TASK_GO};
-    struct othello_player player = {.protocol = &protocol, .self = &nboard, .depth = DEFAULT_DEPTH};
-    return othello_player_main(&player, argc, argv);
+    return othello_player_main(&nboard.player, argc, argv);
 }

@@ -1,21 +1,169 @@
 #include "worker/programs/othello/othello_player.h"
 
+#include "worker/games/games.h"
+#include "worker/games/othello/othello.h"
 #include "worker/programs/othello/othello_clock.h"
 
 #include "common/config.h"
 #include "common/log.h"
-#include "common/signals.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    SOLVE_FURTHER = 4, /* a solved ending of so many plies more takes no longer than the middle game
-                        */
+    SOLVE_FURTHER =
+        4, /* a solved ending of so many plies more takes no longer than the middle game */
 };
 
-static atomic_bool quitting; /* a signal came */
+_Static_assert((int)OTHELLO_RECORD_MAX < (int)GAME_UNDO_MAX, "the moves fit on a position");
+
+/* ---- the record ---- */
+
+static const struct othello_position *position_of(const struct othello_record *r)
+{
+    return r->job.position;
+}
+
+static enum err begin(struct othello_record *r, const char *text, char why[OTHELLO_RECORD_WHY_MAX])
+{
+    enum err err = job_set_position(&r->job, r->job.game, text, why, OTHELLO_RECORD_WHY_MAX);
+    if (err == ERR_OK) {
+        r->moves = r->at = 0;
+    }
+    return err;
+}
+
+enum err othello_record_clear(struct othello_record *r)
+{
+    char why[OTHELLO_RECORD_WHY_MAX];
+    return begin(r, "startpos", why);
+}
+
+bool othello_record_black_moves(const struct othello_record *r)
+{
+    return position_of(r)->is_black;
+}
+
+bool othello_record_is_over(const struct othello_record *r)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    return r->job.game->generate(r->job.position, list) == 0;
+}
+
+unsigned othello_record_empties(const struct othello_record *r)
+{
+    return othello_count(othello_empties(position_of(r)->board));
+}
+
+uint16_t othello_record_forced(const struct othello_record *r)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    return r->job.game->generate(r->job.position, list) == 1 ? list[0].move : 0;
+}
+
+int othello_record_score(const struct othello_record *r)
+{
+    const int score = othello_final_score(position_of(r)->board);
+    return othello_record_black_moves(r) ? score : -score;
+}
+
+static void step(struct othello_record *r, bool forth)
+{
+    const struct game *game = r->job.game;
+    const uint16_t move = r->move[forth ? r->at : r->at - 1];
+    if (move != 0) {
+        (forth ? game->make : game->unmake)(r->job.position, move);
+        game->format(r->job.position, r->job.text);
+    }
+    r->at += forth ? 1u : -1u;
+}
+
+void othello_record_go_to(struct othello_record *r, unsigned at)
+{
+    CHECK(at <= r->moves);
+    while (r->at != at) {
+        step(r, r->at < at);
+    }
+}
+
+void othello_record_forget(struct othello_record *r, unsigned moves)
+{
+    othello_record_go_to(r, moves);
+    r->moves = moves;
+}
+
+static enum err add(struct othello_record *r, uint16_t move, bool is_implied)
+{
+    if (r->at == OTHELLO_RECORD_MAX) {
+        return ERR_FULL;
+    }
+    r->move[r->at] = move;
+    r->is_implied[r->at] = is_implied;
+    r->moves = r->at + 1;
+    step(r, true);
+    return ERR_OK;
+}
+
+/* Whether the square, or OTHELLO_PASSED, is a legal move, and how the game has it. */
+static bool find(const struct othello_record *r, int move, uint16_t *out)
+{
+    *out = (uint16_t)(move + 1);
+    return game_is_legal(r->job.game, r->job.position, *out);
+}
+
+enum err othello_record_turn_to(struct othello_record *r, bool black)
+{
+    uint16_t pass;
+    if (othello_record_black_moves(r) == black || othello_record_is_over(r)) {
+        return ERR_OK;
+    }
+    return find(r, OTHELLO_PASSED, &pass) ? add(r, pass, true) : ERR_ILLEGAL;
+}
+
+enum err othello_record_play(struct othello_record *r, bool by_black, int move)
+{
+    const unsigned before = r->moves;
+    uint16_t found = 0; /* a pass after the end */
+    if (r->moves + 2 > OTHELLO_RECORD_MAX) {
+        return ERR_FULL;
+    }
+    if (othello_record_is_over(r)) {
+        return move == OTHELLO_PASSED ? add(r, 0, false) : ERR_ILLEGAL;
+    }
+    if (othello_record_turn_to(r, by_black) != ERR_OK) {
+        return ERR_ILLEGAL;
+    }
+    if (!find(r, move, &found)) {
+        othello_record_forget(r, before);
+        return ERR_ILLEGAL;
+    }
+    return add(r, found, false);
+}
+
+bool othello_record_undo(struct othello_record *r)
+{
+    if (r->moves == 0) {
+        return false;
+    }
+    unsigned at = r->moves - 1;
+    at -= at > 0 && r->is_implied[at - 1] ? 1 : 0;
+    othello_record_forget(r, at);
+    return true;
+}
+
+enum err othello_record_set(struct othello_record *r, const struct othello_game *game,
+                            char why[OTHELLO_RECORD_WHY_MAX])
+{
+    char text[67];
+    othello_format(game->board, game->is_black, text);
+    enum err err = begin(r, text, why);
+    for (unsigned i = 0; i < game->moves && err == ERR_OK; i++) {
+        uint16_t move;
+        CHECK_THAT(find(r, game->move[i], &move), "the parser has checked the moves of a game");
+        err = add(r, move, false);
+    }
+    return err;
+}
 
 /* ---- searching ---- */
 
@@ -26,18 +174,19 @@ static void on_iteration(void *self, unsigned line, const struct search_result *
 {
     struct othello_player *p = self;
     const uint32_t time_ms = p->record.job.time_ms;
+    (void)line;
     if (time_ms > 0 && r->bound == TT_EXACT && s->time_us / 500 > time_ms) {
-        engine_stop(p->engine);
+        engine_stop(p->gui.engine);
     }
-    if (p->protocol->iteration != NULL) {
-        p->protocol->iteration(p, line, r, s);
+    if (p->iteration != NULL) {
+        p->iteration(p->gui.self, r, s);
     }
 }
 
 bool othello_player_help(const struct engine_status *s, char text[OTHELLO_HELP_MAX])
 {
-    const double part =
-        s->nodes > 0 ? 100 * (double)(s->nodes - s->own_nodes) / (double)s->nodes : 0;
+    const uint64_t nodes = s->sum.nodes;
+    const double part = nodes > 0 ? 100 * (double)(nodes - s->own.nodes) / (double)nodes : 0;
     snprintf(text, OTHELLO_HELP_MAX, "%u worker%s search%s %.0f%% of the nodes; %u of %u shards up",
              s->workers, s->workers == 1 ? "" : "s", s->workers == 1 ? "es" : "", part,
              s->shards_up, s->shards);
@@ -50,13 +199,13 @@ static void on_progress(void *self, const struct search_result *best, const stru
     struct othello_player *p = self;
     char text[OTHELLO_HELP_MAX];
     (void)best;
-    if (p->protocol->progress != NULL) {
-        p->protocol->progress(p, s);
+    if (p->progress != NULL) {
+        p->progress(p->gui.self, s);
     } else if ((s->workers != p->said_workers || s->shards_up != p->said_shards_up) &&
                othello_player_help(s, text)) {
         p->said_workers = s->workers;
         p->said_shards_up = s->shards_up;
-        log_line(p->protocol->program, "%s", text);
+        log_line(p->program, "%s", text);
     }
 }
 
@@ -64,52 +213,30 @@ static void on_refusal(void *self, unsigned shard, const char *why, const struct
 {
     struct othello_player *p = self;
     char text[CLI_REFUSAL_MAX];
-    cli_refusal_text(p->engine, shard, why, s, text);
-    log_line(p->protocol->program, "%s", text);
+    cli_refusal_text(p->gui.engine, shard, why, s, text);
+    log_line(p->program, "%s", text);
 }
 
-static void finish(struct othello_player *p, bool is_stopped)
-{
-    background_join(&p->search);
-    p->protocol->answer(p, is_stopped);
-}
-
-void othello_player_stop(struct othello_player *p)
-{
-    if (p->search.is_running) {
-        engine_stop(p->engine);
-        finish(p, true);
-    }
-}
-
-void othello_player_search(struct othello_player *p, const struct othello_limits *limits)
+void othello_player_search(struct othello_player *p, uint32_t time_ms, unsigned lines)
 {
     struct job *job = &p->record.job;
     const struct engine_observer observer = {
         .self = p, .iteration = on_iteration, .progress = on_progress, .refused = on_refusal};
-    CHECK(!p->search.is_running && limits->depth > 0 && limits->lines > 0);
+    const unsigned empties = othello_record_empties(&p->record);
+    unsigned depth = empties <= p->depth + SOLVE_FURTHER ? empties : p->depth;
+    if (depth == empties && time_ms > 0 &&
+        empties > othello_clock_solvable((uint64_t)time_ms * p->resources.threads)) {
+        depth = empties - 1; /* ply by ply, as far as the time allows */
+    }
+    CHECK(lines > 0);
     job->algorithm = algorithm_by_name("abdada");
     job->full = strcmp(p->select, "full") == 0;
-    job->depth = (uint8_t)(limits->depth < SEARCH_DEPTH_MAX ? limits->depth : SEARCH_DEPTH_MAX);
-    job->time_ms = limits->time_ms;
-    job->lines = limits->lines;
+    job->depth = (uint8_t)(depth > 0 ? depth : 1);
+    job->time_ms = time_ms;
+    job->lines = lines;
     job->remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     job_set_namespace(job, 0);
-    background_begin(&p->search, p->engine, job, &observer);
-    if (!p->search.is_running) {
-        p->protocol->answer(p, false);
-    }
-}
-
-unsigned othello_player_depth(const struct othello_player *p, unsigned depth, uint32_t time_ms)
-{
-    const unsigned empties = othello_record_empties(&p->record);
-    const uint64_t all_ms = (uint64_t)time_ms * p->resources.threads;
-    unsigned wanted = empties <= depth + SOLVE_FURTHER ? empties : depth;
-    if (wanted == empties && time_ms > 0 && empties > othello_clock_solvable(all_ms)) {
-        wanted = empties - 1; /* ply by ply, as far as the time allows */
-    }
-    return wanted > 0 ? wanted : 1;
+    gui_begin(&p->gui, job, &observer);
 }
 
 bool othello_player_is_solved(const struct othello_player *p, const struct search_result *r)
@@ -117,102 +244,32 @@ bool othello_player_is_solved(const struct othello_player *p, const struct searc
     return r->bound == TT_EXACT && r->depth >= othello_record_empties(&p->record);
 }
 
-void othello_player_clean(char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text < ' ' || *text > '~') {
-            *text = '?';
-        }
-    }
-}
-
-/* ---- lines ---- */
-
-static bool waits(const struct othello_player *p)
-{
-    return p->protocol->is_ordered && p->search.is_running;
-}
-
-/* A line that is too long is refused once, and skipped to its end. */
-static void read_input(struct othello_player *p)
-{
-    char start[16], why[64];
-    if (!commands_read(&p->input, start, sizeof start)) {
-        snprintf(why, sizeof why, "a line is longer than %d bytes", COMMANDS_LINE_MAX - 2);
-        p->protocol->refuse(p, why);
-    }
-}
-
-/* Obeys the whole lines that are there, as far as they need not wait. False: the program ends. */
-static bool obey_lines(struct othello_player *p)
-{
-    bool goes_on = true;
-    for (char *line; goes_on && !waits(p) && (line = commands_next(&p->input)) != NULL;) {
-        goes_on = p->protocol->obey(p, line);
-    }
-    return goes_on;
-}
-
-/* Waits for input or for the end of the search, and keeps the sessions at the shards alive. False:
- * nobody reads the answers any more. */
-static bool await_events(struct othello_player *p)
-{
-    const enum background_event event =
-        background_wait(&p->search, !p->input.is_closed && !waits(p), BACKGROUND_PATIENCE_MS);
-    if (event == BACKGROUND_GONE) {
-        return false;
-    }
-    if (event == BACKGROUND_INPUT) {
-        read_input(p);
-    }
-    if (p->search.is_running && p->search.has_ended) {
-        finish(p, false);
-    }
-    if (event == BACKGROUND_QUIET && !p->search.is_running) {
-        engine_idle(p->engine, 0);
-    }
-    return true;
-}
-
-static void loop(struct othello_player *p)
-{
-    while (!atomic_load(&quitting) && obey_lines(p)) {
-        if (p->input.is_closed && !p->search.is_running) {
-            break; /* what was asked before the end of input has its answers */
-        }
-        if (!await_events(p)) {
-            break;
-        }
-    }
-    othello_player_stop(p);
-}
-
 /* ---- the program ---- */
 
 static int read_options(struct othello_player *p, int argc, char *argv[])
 {
-    const struct options_row no_row = {0},
-                             game_row = {"game", "NAME", "othello (default): the only one yet",
-                                         &p->game, OPTION_TEXT};
+    const struct options_row no_row = {0};
+    const struct options_row game_row = {"game", "NAME", "othello, the only game so far", &p->game,
+                                         OPTION_TEXT};
     const struct options_row table[] = {
         CLI_TABLE_ROWS(p->resources.table),
         CLI_THREADS_ROWS(p->resources),
         CLI_PRIVATE_ROW(p->resources),
-        CLI_METRICS_ROW(&p->resources.metrics),
+        CLI_METRICS_ROW(p->resources),
         {"depth", "N", "search to this depth; endings are solved from a little further on",
          &p->depth, OPTION_U32, 'd', 1, OTHELLO_SQUARES},
         {"time", "MS", "time for a move when no clock is given", &p->time_ms, OPTION_U32, 't', 1,
          UINT32_MAX},
         {"select", "plain|full", "plain: fixed depth; full (default): prunes, but not exact values",
          &p->select, OPTION_TEXT},
-        p->protocol->has_game ? game_row : no_row,
+        p->has_game ? game_row : no_row,
         {0},
     };
     const struct options options = {
-        .program = p->protocol->program,
+        .program = p->program,
         .usage = "[OPTION]...",
-        .summary = p->protocol->summary,
-        .version = PROGRAM_VERSION,
+        .summary = p->summary,
+        .example = {p->example[0], p->example[1]},
         .table = table,
     };
     int status = config_parse(&options, argc, argv, NULL, NULL);
@@ -231,26 +288,24 @@ static int read_options(struct othello_player *p, int argc, char *argv[])
 static int play(struct othello_player *p)
 {
     char why[CLI_WHY_MAX + OTHELLO_RECORD_WHY_MAX];
-    const char *program = p->protocol->program;
-    if (othello_record_open(&p->record, why) != ERR_OK ||
-        cli_engine_open(&p->engine, program, &p->resources, &quitting, why) != ERR_OK) {
-        if (atomic_load(&quitting)) {
+    if (job_set_position(&p->record.job, p->resources.game, "startpos", why, sizeof why) !=
+            ERR_OK ||
+        cli_engine_open(&p->gui.engine, p->program, &p->resources, p->gui.quitting, why) !=
+            ERR_OK) {
+        if (atomic_load(p->gui.quitting)) {
             return 0; /* a signal that came while it began is no failure */
         }
-        log_fail(program, "%s", why);
-        return 1;
+        return log_fail(p->program, "%s", why);
     }
-    if (cli_metrics_open(&p->metrics, program, &p->resources, p->engine, &quitting, why) !=
-        ERR_OK) {
-        log_fail(program, "--metrics: %s", why);
-        return 1;
+    if (cli_metrics_open(&p->metrics, p->program, &p->resources, p->gui.engine, NULL,
+                         p->gui.quitting, why) != ERR_OK) {
+        return log_fail(p->program, "--metrics: %s", why);
     }
-    if (cli_table_is_given(&p->resources.table) && engine_shards_up(p->engine) == 0) {
-        char what[TRANSPORT_NONE_UP_MAX];
-        engine_none_up(p->engine, what);
-        log_line(program, "%s: searching alone", what);
+    char what[LANES_NONE_UP_MAX];
+    if (engine_none_up(p->gui.engine, what)) {
+        log_line(p->program, "%s; searching on this machine until one does", what);
     }
-    loop(p);
+    gui_loop(&p->gui);
     return 0;
 }
 
@@ -258,24 +313,15 @@ int othello_player_main(struct othello_player *p, int argc, char *argv[])
 {
     p->game = "othello";
     p->select = "full";
-    p->resources =
-        (struct cli_resources){.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64};
+    p->resources = (struct cli_resources){
+        .threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64, .game = games_by_name(p->game)};
     int status = read_options(p, argc, argv);
-    if (status >= 0) {
-        return status;
+    if (status < 0) {
+        status = gui_open(&p->gui, p->program) ? play(p) : 1;
     }
-    if (!commands_open(&p->input) || !background_open(&p->search)) {
-        log_fail(p->protocol->program, "no memory or no pipe: %s", strerror(errno));
-        commands_close(&p->input);
-        return 1;
-    }
-    signals_end_by(&quitting);
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* each line goes out at once */
-    status = play(p);
     searching_metrics_close(&p->metrics);
-    engine_close(&p->engine);
-    othello_record_close(&p->record);
-    background_close(&p->search);
-    commands_close(&p->input);
+    engine_close(&p->gui.engine);
+    job_free(&p->record.job);
+    gui_close(&p->gui);
     return status;
 }

@@ -8,60 +8,50 @@
  * its board, its leaf, and the moves of the claims "at least" one after the other
  * (docs/proof.md). `solve`, which writes a proof, and `check` take this same walk.
  *
- * Threads: any, each with its own walk. Memory: a set of the claims, which grows; freed by close.
- */
+ * Threads: any, each with its own walk and reader. Memory: a set of the claims, which grows, and
+ * the leaves of a file that are kept, within a bound; freed by close. Nothing blocks but the
+ * reader. */
 #ifndef WORKER_PROGRAMS_OTHELLO_PROOF_H
 #define WORKER_PROGRAMS_OTHELLO_PROOF_H
 
 #include "worker/games/othello/claim.h"
-
-#include "common/err.h"
-
-#include <stddef.h>
+#include "worker/programs/othello/proof_file.h"
 
 enum {
     PROOF_LEAF = 16, /* empty squares of a leaf, unless the user says otherwise */
     PROOF_LEAF_MAX = 24,
     PROOF_PATH_MAX = 2 * OTHELLO_SQUARES, /* moves from the root, passes included */
     PROOF_PASS = OTHELLO_SQUARES,
-    PROOF_CLAIM_TEXT_MAX = OTHELLO_CLAIM_TEXT_MAX,
-};
-
-struct proof_claim {
-    struct othello_board board;
-    int8_t value;
-    bool is_lower; /* at least `value`; else at most */
-    bool is_black; /* side to move, for texts */
-    bool is_made; /* set in the set of claims, where its place is not empty */
 };
 
 enum proof_end {
     PROOF_VALID, /* every claim follows from others, or is a leaf's */
     PROOF_FALSE, /* walk.claim is false: the game is over there with another value, or the move that
                     is to show it is not legal */
-    PROOF_STOPPED, /* a callback said so */
+    PROOF_STOPPED, /* walk.err says why */
 };
 
 struct proof_set {
-    struct proof_claim *at;
+    struct othello_claim *at;
     size_t count, room; /* a power of two, or 0 */
 };
 
 struct proof_walk {
     unsigned leaf;
     void *self;
-    /* The move that shows the walk's claim, which is "at least". False: stop. */
-    bool (*choose)(void *self, const struct proof_walk *walk, unsigned *square);
+    /* Finds the move that shows the walk's claim, which is "at least". An error stops the walk. */
+    enum err (*choose)(void *self, const struct proof_walk *walk, unsigned *square);
     uint64_t memory_max; /* bytes that the set of claims may have; 0: no bound */
-    /* A claim to be solved. NULL: nobody wants to know. False: stop. */
-    bool (*solve)(void *self, const struct proof_claim *claim);
+    /* Takes the walk's claim, which is a leaf's, to be solved. NULL: nobody wants to know. An error
+     * stops the walk. */
+    enum err (*solve)(void *self, const struct proof_walk *walk);
     /* state */
-    struct proof_claim claim; /* the one under way, or where the walk ended */
+    struct othello_claim claim; /* the one under way, or where the walk ended */
     unsigned char path[PROOF_PATH_MAX]; /* squares or PROOF_PASS: the moves that lead there */
     unsigned length;
     uint64_t claims, leaves; /* of all walks; leaves are claims, too */
     struct proof_set set;
-    enum err err; /* why it was stopped, if no callback did: ERR_NOMEM, ERR_FULL (memory_max) */
+    enum err err; /* why it was stopped: a callback's; ERR_NOMEM, ERR_FULL (memory_max) */
 };
 
 /* Proves that the board is worth `score`, -64 to 64: at least that, then at most that. */
@@ -70,10 +60,46 @@ enum proof_end proof_walk(struct proof_walk *walk, struct othello_board board, b
 /* Accepts a zeroed struct, and twice. */
 void proof_close(struct proof_walk *walk);
 
-/* "BOARD SIDE >= +2" */
-void proof_claim_text(const struct proof_claim *claim, char text[PROOF_CLAIM_TEXT_MAX]);
-
 /* Whether the claim is true, by the plain solver (claim.h). */
-bool proof_solve(const struct proof_claim *claim, uint64_t *nodes);
+bool proof_solve(const struct othello_claim *claim, uint64_t *nodes);
+
+/* ---- what a file claims, checked but for its leaves ---- */
+
+/* What is proved. */
+struct proof_score {
+    struct othello_board board;
+    bool is_black;
+    int score;
+};
+
+struct proof_contents {
+    /* fixed before it is read */
+    uint64_t memory_max; /* bytes of the file, the claims and the kept leaves; 0: PROOF_MEMORY */
+    unsigned leaf_max; /* leaves of more empty squares are refused; 0: PROOF_LEAF_MAX */
+    void *self;
+    /* Whether the next leaf is kept. NULL: each is. */
+    bool (*keeps)(void *self);
+    /* After each position. Its kept leaves go afterwards. False: stop, and they stay. NULL: they
+     * stay, too. */
+    bool (*solve)(void *self);
+    /* what was read */
+    struct proof_head head;
+    struct proof_score *score; /* of each position that was read */
+    unsigned scores;
+    uint64_t claims; /* leaves included */
+    uint64_t leaves;
+    struct othello_claim *leaf; /* those that are kept, in the order of the file */
+    size_t kept, room;
+    struct othello_claim false_claim; /* with ERR_ILLEGAL */
+};
+
+/* Reads the whole file into `contents`, which is zero before but for the fixed fields. If every
+ * leaf's claim is true, so is every score (proof_solve). ERR_ILLEGAL: a claim does not follow;
+ * ERR_PROTO, ERR_VERSION: this is no whole proof; ERR_FULL: memory_max is too little for it;
+ * ERR_RANGE: its leaves are larger than leaf_max; ERR_NOMEM; one line for people is then in
+ * why[PROOF_WHY_MAX]. ERR_ABSENT: `solve` ended it. To be closed in any case. */
+enum err proof_contents_read(struct proof_contents *contents, struct proof_reader *reader,
+                             char *why);
+void proof_contents_close(struct proof_contents *contents);
 
 #endif

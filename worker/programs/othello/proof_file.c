@@ -4,106 +4,56 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 enum {
-    LEVEL = 19, /* of compression: frames are small and few */
-    FRAME_EVERY_US = 1000000, /* a slow proof is in the file at least so often */
+    GZIP = 15 + 16, /* the form of a member, for zlib */
+    LEVEL = 9, /* of compression: members are small and few */
+    MEMBER_TEXT = 1 << 15, /* a writer ends a member after so much text */
+    MEMBER_EVERY_US = 1000000, /* a slow proof is in the file at least so often */
 };
 
-uint32_t proof_crc32(uint32_t crc, const char *text, size_t length)
-{
-    crc = ~crc;
-    for (size_t i = 0; i < length; i++) {
-        crc ^= (unsigned char)text[i];
-        for (unsigned bit = 0; bit < 8; bit++) {
-            crc = crc >> 1 ^ (UINT32_C(0xedb88320) & (0 - (crc & 1)));
-        }
-    }
-    return ~crc;
-}
+/* The beginning of each member that a writer makes. */
+static const uint8_t magic[8] = {0x1f, 0x8b, Z_DEFLATED};
 
-/* ---- lines ---- */
-
-void proof_head_line(const struct proof_head *head, char line[PROOF_LINE_MAX])
+static uint32_t crc_of(uint32_t crc, const char *text, size_t length)
 {
-    snprintf(line, PROOF_LINE_MAX, "abdada-proof %d leaf %u positions %u", PROOF_VERSION,
-             head->leaf, head->positions);
-}
-
-void proof_position_line(const char *position, char line[PROOF_LINE_MAX])
-{
-    snprintf(line, PROOF_LINE_MAX, "position %s", position);
-}
-
-void proof_score_line(int score, char line[PROOF_LINE_MAX])
-{
-    snprintf(line, PROOF_LINE_MAX, "score %+d", score);
-}
-
-void proof_end_line(uint64_t claims, uint64_t leaves, uint32_t crc, char line[PROOF_LINE_MAX])
-{
-    snprintf(line, PROOF_LINE_MAX, "end claims %" PRIu64 " leaves %" PRIu64 " crc32 %08" PRIx32,
-             claims, leaves, crc);
+    return (uint32_t)crc32(crc, (const uint8_t *)text, (unsigned)length);
 }
 
 /* ---- reading ---- */
 
-/* With the bytes to come. */
-static enum err begin(struct proof_reader *r)
-{
-    *r = (struct proof_reader){.text = malloc(PROOF_ROOM), .zstd = ZSTD_createDCtx()};
-    return r->text != NULL && r->zstd != NULL ? ERR_OK : ERR_NOMEM;
-}
-
 enum err proof_reader_of(struct proof_reader *r, const uint8_t *bytes, size_t size)
 {
-    enum err err = begin(r);
-    r->bytes = malloc(size > 0 ? size : 1);
-    if (err != ERR_OK || r->bytes == NULL) {
+    *r = (struct proof_reader){.bytes = malloc(size > 0 ? size : 1), .size = size};
+    if (r->bytes == NULL || inflateInit2(&r->zlib, GZIP) != Z_OK) {
         proof_reader_close(r);
         return ERR_NOMEM;
     }
     if (size > 0) {
         memcpy(r->bytes, bytes, size);
     }
-    r->size = size;
     return ERR_OK;
 }
 
-/* To the end of the file. */
-static enum err read_all(struct proof_reader *r, const struct disk_port *disk, int file,
-                         uint64_t max)
-{
-    size_t room = 1 << 16;
-    ssize_t n = 1;
-    r->bytes = malloc(room);
-    while (r->bytes != NULL && n != 0 && r->size <= max) {
-        n = disk->read(disk->self, file, r->bytes + r->size, room - r->size);
-        if (n < 0 && errno != EINTR) {
-            return ERR_IO;
-        }
-        r->size += n > 0 ? (size_t)n : 0;
-        if (r->size == room) {
-            uint8_t *more = realloc(r->bytes, room *= 2);
-            if (more == NULL) {
-                return ERR_NOMEM;
-            }
-            r->bytes = more;
-        }
-    }
-    return r->bytes == NULL ? ERR_NOMEM : r->size > max ? ERR_FULL : ERR_OK;
-}
-
+/* To the end of the file, if it can be a proof. */
 static enum err read_file(struct proof_reader *r, const struct disk_port *disk, int file,
                           uint64_t max)
 {
-    enum err err = begin(r);
-    err = err == ERR_OK ? read_all(r, disk, file, max) : err;
+    size_t room = 1 << 16;
+    ssize_t n = 1;
+    enum err err = proof_reader_of(r, NULL, 0);
+    while (err == ERR_OK && n != 0 && r->size <= max &&
+           memcmp(r->bytes, magic, r->size < 2 ? 0 : 2) == 0) {
+        uint8_t *more = r->size == 0 || r->size == room ? realloc(r->bytes, room *= 2) : r->bytes;
+        r->bytes = more != NULL ? more : r->bytes;
+        n = more == NULL ? 0 : disk->read(disk->self, file, r->bytes + r->size, room - r->size);
+        err = more == NULL ? ERR_NOMEM : n < 0 && errno != EINTR ? ERR_IO : ERR_OK;
+        r->size += n > 0 ? (size_t)n : 0;
+    }
+    err = err == ERR_OK && r->size > max ? ERR_FULL : err;
     if (err != ERR_OK) {
         const int error = errno;
         proof_reader_close(r);
@@ -128,45 +78,52 @@ enum err proof_reader_open(struct proof_reader *r, const char *path, uint64_t ma
 void proof_reader_close(struct proof_reader *r)
 {
     free(r->bytes);
-    free(r->text);
-    ZSTD_freeDCtx(r->zstd);
+    (void)inflateEnd(&r->zlib);
     *r = (struct proof_reader){0};
 }
 
-/* More text, behind what is left of the piece, which has room. ERR_ABSENT: there is no more;
- * ERR_PROTO: the frame is torn, or damaged, or none. */
-static enum err read_more(struct proof_reader *r)
+static enum err bad_member(const struct proof_reader *r, const char *what, char *why)
 {
-    const size_t left = r->length - r->next;
-    memmove(r->text, r->text + r->next, left);
-    r->length = left;
-    r->next = 0;
-    ZSTD_outBuffer out = {r->text, PROOF_ROOM, left};
-    ZSTD_inBuffer in = {r->bytes, r->size, r->at};
-    bool goes_on = r->whole < r->size;
-    while (goes_on && out.pos == left) {
-        const size_t before = in.pos;
-        const size_t wanted = ZSTD_decompressStream(r->zstd, &out, &in);
-        if (ZSTD_isError(wanted)) {
-            return ERR_PROTO;
-        }
-        r->whole = wanted == 0 ? in.pos : r->whole;
-        goes_on = in.pos < in.size && (in.pos > before || out.pos > left);
-    }
-    r->at = in.pos;
-    r->length = out.pos;
-    r->is_torn = out.pos == left && r->whole < r->size;
-    return out.pos > left ? ERR_OK : r->is_torn ? ERR_PROTO : ERR_ABSENT;
-}
-
-static enum err bad_frame(const struct proof_reader *r, const char *what, char *why)
-{
-    if (r->whole == 0) {
-        snprintf(why, PROOF_WHY_MAX, "it is no file of frames of Zstandard");
+    if (r->whole == 0 && (r->size < 2 || memcmp(r->bytes, magic, 2) != 0)) {
+        snprintf(why, PROOF_WHY_MAX, "not a proof file");
     } else {
-        snprintf(why, PROOF_WHY_MAX, "the frame at byte %zu is %s", r->whole, what);
+        snprintf(why, PROOF_WHY_MAX, "the member at byte %zu is %s", r->whole, what);
     }
     return ERR_PROTO;
+}
+
+/* Puts the text of the next member behind what is left of the text. ERR_ABSENT: there is none. */
+static enum err read_member(struct proof_reader *r, char *why)
+{
+    const size_t begin = r->whole, in = r->size - begin, left = r->length - r->next;
+    if (in == 0) {
+        return ERR_ABSENT;
+    }
+    memmove(r->text, r->text + r->next, left);
+    (void)inflateReset(&r->zlib);
+    r->zlib.next_in = r->bytes + begin;
+    r->zlib.avail_in = in < UINT_MAX ? (unsigned)in : UINT_MAX;
+    r->zlib.next_out = (uint8_t *)r->text + left;
+    r->zlib.avail_out = (unsigned)(sizeof r->text - left);
+    const int end = inflate(&r->zlib, Z_FINISH);
+    r->next = 0;
+    r->length = left;
+    if (end == Z_STREAM_END && r->zlib.total_out <= PROOF_MEMBER_MAX) {
+        r->length += r->zlib.total_out;
+        r->whole += r->zlib.total_in;
+        return ERR_OK;
+    }
+    if (end == Z_MEM_ERROR) {
+        snprintf(why, PROOF_WHY_MAX, "%s", err_text(ERR_NOMEM));
+        return ERR_NOMEM;
+    } else if (end == Z_STREAM_END || r->zlib.avail_out == 0) {
+        return bad_member(r, "too long: a proof's have at most 65536 bytes of text", why);
+    }
+    /* A killed writer's last member goes on behind the end. If another one begins within it, its
+     * own end is damaged, and what follows was whole. */
+    r->is_torn =
+        end == Z_BUF_ERROR && memmem(r->bytes + begin + 1, in - 1, magic, sizeof magic) == NULL;
+    return bad_member(r, r->is_torn ? "torn" : "damaged", why);
 }
 
 static enum err bad_line(const struct proof_reader *r, const char *what, char *why)
@@ -178,20 +135,14 @@ static enum err bad_line(const struct proof_reader *r, const char *what, char *w
 /* The line that comes next, and with its end `length` bytes. */
 static enum err peek_line(struct proof_reader *r, const char **line, size_t *length, char *why)
 {
-    const char *end = NULL;
-    while (end == NULL) {
-        const size_t left = r->length - r->next;
-        end = left > 0 ? memchr(r->text + r->next, '\n', left) : NULL;
-        const enum err err = end == NULL && left < PROOF_LINE_MAX ? read_more(r) : ERR_OK;
-        if (err == ERR_PROTO) {
-            return bad_frame(r, r->is_torn ? "torn" : "damaged", why);
-        }
-        if (err == ERR_ABSENT && left > 0) {
+    const char *end;
+    while ((end = memchr(r->text + r->next, '\n', r->length - r->next)) == NULL) {
+        const enum err err = r->length - r->next < PROOF_LINE_MAX ? read_member(r, why) : ERR_FULL;
+        if (err == ERR_ABSENT && r->length > r->next) {
             return bad_line(r, "does not end", why);
-        } else if (end == NULL && left >= PROOF_LINE_MAX) {
+        } else if (err == ERR_FULL) {
             return bad_line(r, "is too long", why);
-        }
-        if (err != ERR_OK) {
+        } else if (err != ERR_OK) {
             return err;
         }
     }
@@ -218,7 +169,7 @@ enum err proof_reader_line(struct proof_reader *r, char *why)
     }
     memcpy(r->line, line, length - 1);
     r->line[length - 1] = '\0';
-    r->crc = proof_crc32(r->crc, line, length);
+    r->crc = crc_of(r->crc, line, length);
     r->next += length;
     r->number++;
     r->moved = 0;
@@ -227,48 +178,10 @@ enum err proof_reader_line(struct proof_reader *r, char *why)
 
 void proof_reader_rewind(struct proof_reader *r)
 {
-    r->at = r->whole = r->length = r->next = 0;
-    ZSTD_DCtx_reset(r->zstd, ZSTD_reset_session_only);
+    r->whole = r->length = r->next = 0;
     r->number = r->crc = r->moved = 0;
     r->is_torn = false;
     r->line[0] = '\0';
-}
-
-/* Whether another frame begins within the last one, which does not end: then its length is wrong,
- * and what follows was whole. */
-static bool has_frame_within(const struct proof_reader *r)
-{
-    static const uint8_t magic[4] = {0x28, 0xb5, 0x2f, 0xfd};
-    for (size_t i = r->whole + 1; i + sizeof magic <= r->size; i++) {
-        if (memcmp(r->bytes + i, magic, sizeof magic) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-enum err proof_reader_cut(struct proof_reader *r, uint32_t *crc, char *why)
-{
-    const size_t size = r->size;
-    enum err err;
-    proof_reader_rewind(r);
-    while ((err = read_more(r)) == ERR_OK) {
-        r->next = r->length;
-    }
-    if (err == ERR_PROTO && (!r->is_torn || has_frame_within(r))) {
-        return bad_frame(r, "damaged", why);
-    }
-    r->size = r->whole;
-    proof_reader_rewind(r);
-    while ((err = proof_reader_line(r, why)) == ERR_OK) {
-    }
-    if (err != ERR_ABSENT) {
-        r->size = size;
-        return err;
-    }
-    *crc = r->crc;
-    proof_reader_rewind(r);
-    return ERR_OK;
 }
 
 static bool is_square(const char *text)
@@ -315,7 +228,7 @@ bool proof_reader_is_after_moves(const struct proof_reader *r)
 
 enum err proof_reader_head(struct proof_reader *r, struct proof_head *out, char *why)
 {
-    struct proof_head head;
+    struct proof_head head = {0, 0};
     char again[PROOF_LINE_MAX];
     unsigned version;
     const enum err err = proof_reader_line(r, why);
@@ -332,10 +245,8 @@ enum err proof_reader_head(struct proof_reader *r, struct proof_head *out, char 
                  PROOF_VERSION);
         return ERR_VERSION;
     }
-    if (words == 3) {
-        proof_head_line(&head, again);
-    }
-    if (words != 3 || strcmp(again, r->line) != 0) {
+    snprintf(again, sizeof again, PROOF_HEAD_LINE, PROOF_VERSION, head.leaf, head.positions);
+    if (strcmp(again, r->line) != 0) {
         snprintf(why, PROOF_WHY_MAX, "line 1 is not that of a proof");
         return ERR_PROTO;
     }
@@ -351,13 +262,13 @@ struct proof_writer {
     int file;
     bool is_regular; /* is a file that has a length, and a lock; no terminal or pipe */
     bool has_failed;
-    ZSTD_CCtx *zstd;
+    z_stream zlib;
     uint32_t crc; /* of all text */
     unsigned moves; /* of the line under way */
-    uint64_t begun_us; /* time of the last frame */
+    uint64_t begun_us; /* time of the last member */
     size_t length;
-    char text[PROOF_FRAME_TEXT + PROOF_LINE_MAX];
-    uint8_t frame[ZSTD_COMPRESSBOUND(PROOF_FRAME_TEXT + PROOF_LINE_MAX)];
+    char text[MEMBER_TEXT + PROOF_LINE_MAX];
+    uint8_t member[2 * MEMBER_TEXT]; /* more than it takes in any case */
 };
 
 static enum err failed(struct proof_writer *w, char *why)
@@ -371,16 +282,12 @@ enum err proof_writer_open(struct proof_writer **out, const struct disk_port *di
                            const char *path, char *why)
 {
     struct proof_writer *w = calloc(1, sizeof *w);
-    ZSTD_CCtx *zstd = ZSTD_createCCtx();
-    if (w == NULL || zstd == NULL ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, LEVEL)) ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1))) {
-        ZSTD_freeCCtx(zstd);
+    if (w == NULL ||
+        deflateInit2(&w->zlib, LEVEL, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
         free(w);
         snprintf(why, PROOF_WHY_MAX, "%s", err_text(ERR_NOMEM));
         return ERR_NOMEM;
     }
-    w->zstd = zstd;
     w->disk = disk;
     w->file = disk->open(disk->self, path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     snprintf(w->path, sizeof w->path, "%s", path);
@@ -412,12 +319,23 @@ enum err proof_writer_read(struct proof_writer *w, struct proof_reader *out, uin
     return read_file(out, w->disk, w->file, max);
 }
 
+/* Makes a member of the text. Returns its bytes. */
+static size_t make_member(struct proof_writer *w, const char *text, size_t length)
+{
+    (void)deflateReset(&w->zlib);
+    w->zlib.next_in = (uint8_t *)text;
+    w->zlib.avail_in = (unsigned)length;
+    w->zlib.next_out = w->member;
+    w->zlib.avail_out = sizeof w->member;
+    CHECK(deflate(&w->zlib, Z_FINISH) == Z_STREAM_END);
+    return w->zlib.total_out;
+}
+
 bool proof_writer_began(struct proof_writer *w, const char *line, const uint8_t *bytes, size_t size)
 {
     char text[PROOF_LINE_MAX + 1];
     const int length = snprintf(text, sizeof text, "%s\n", line);
-    const size_t frame = ZSTD_compress2(w->zstd, w->frame, sizeof w->frame, text, (size_t)length);
-    return !ZSTD_isError(frame) && size < frame && memcmp(w->frame, bytes, size) == 0;
+    return size < make_member(w, text, (size_t)length) && memcmp(w->member, bytes, size) == 0;
 }
 
 static enum err write_all(struct proof_writer *w, const uint8_t *bytes, size_t size, char *why)
@@ -449,7 +367,7 @@ static void end_line(struct proof_writer *w)
 {
     if (w->moves > 0) {
         w->text[w->length++] = '\n';
-        w->crc = proof_crc32(w->crc, "\n", 1);
+        w->crc = crc_of(w->crc, "\n", 1);
         w->moves = 0;
     }
 }
@@ -470,28 +388,26 @@ enum err proof_writer_flush(struct proof_writer *w, char *why)
     if (w->length == 0) {
         return ERR_OK;
     }
-    const size_t size = ZSTD_compress2(w->zstd, w->frame, sizeof w->frame, w->text, w->length);
-    CHECK(!ZSTD_isError(size));
-    const enum err err = write_all(w, w->frame, size, why);
+    const size_t size = make_member(w, w->text, w->length);
+    const enum err err = write_all(w, w->member, size, why);
     w->length = err == ERR_OK ? 0 : w->length;
     return err;
 }
 
-static enum err end_frame_if_due(struct proof_writer *w, char *why)
+static enum err end_member_if_due(struct proof_writer *w, char *why)
 {
-    return w->has_failed || w->length >= PROOF_FRAME_TEXT ||
-                   clock_us() - w->begun_us >= FRAME_EVERY_US
+    return w->has_failed || w->length >= MEMBER_TEXT || clock_us() - w->begun_us >= MEMBER_EVERY_US
                ? proof_writer_flush(w, why)
                : ERR_OK;
 }
 
 enum err proof_writer_line(struct proof_writer *w, const char *line, char *why)
 {
-    const enum err err = end_frame_if_due(w, why);
+    const enum err err = end_member_if_due(w, why);
     if (err == ERR_OK) {
         end_line(w);
         const int n = snprintf(&w->text[w->length], PROOF_LINE_MAX, "%s\n", line);
-        w->crc = proof_crc32(w->crc, &w->text[w->length], (size_t)n);
+        w->crc = crc_of(w->crc, &w->text[w->length], (size_t)n);
         w->length += (size_t)n;
     }
     return err;
@@ -502,16 +418,16 @@ enum err proof_writer_move(struct proof_writer *w, unsigned square, char *why)
     const char move[2] = {(char)('a' + square % 8), (char)('1' + square / 8)};
     if (w->moves == 0 || w->moves == PROOF_LINE_MOVES) {
         end_line(w);
-        const enum err err = end_frame_if_due(w, why);
+        const enum err err = end_member_if_due(w, why);
         if (err != ERR_OK) {
             return err;
         }
     }
     memcpy(&w->text[w->length], move, sizeof move);
-    w->crc = proof_crc32(w->crc, move, sizeof move);
+    w->crc = crc_of(w->crc, move, sizeof move);
     w->length += sizeof move;
     w->moves++;
-    return clock_us() - w->begun_us >= FRAME_EVERY_US ? proof_writer_flush(w, why) : ERR_OK;
+    return clock_us() - w->begun_us >= MEMBER_EVERY_US ? proof_writer_flush(w, why) : ERR_OK;
 }
 
 enum err proof_writer_close(struct proof_writer **writer, char *why)
@@ -532,7 +448,7 @@ enum err proof_writer_close(struct proof_writer **writer, char *why)
             err = failed(w, why);
         }
     }
-    ZSTD_freeCCtx(w->zstd);
+    (void)deflateEnd(&w->zlib);
     free(w);
     *writer = NULL;
     return err;

@@ -10,14 +10,17 @@
 
 _Static_assert((int)OTHELLO_PASS == (int)PROOF_PASS + 1, "a move is a square and one");
 
+enum { PLAIN = 6 }; /* leaves of no more empty squares need no tables */
+
 struct prove {
-    unsigned leaf;
+    struct proof_head head;
+    unsigned positions; /* that were proved */
     struct proof_writer *writer;
     struct proof_reader reader; /* of what an earlier process has written ... */
-    bool is_read; /* ... to its end */
+    bool is_read; /* ... to its end: the writer goes on */
     /* of the position under way */
     struct engine *engine;
-    enum err err;
+    bool has_moves; /* that the file had */
     char *why;
 };
 
@@ -30,37 +33,49 @@ static enum err is_another(const struct prove *p, const char *wanted, char *why)
     return ERR_EXIST;
 }
 
+/* Goes on behind what an earlier process has written, if `err` says that all of that was read: a
+ * member at its end that is torn was under way when it was killed. Then ERR_ABSENT. */
+static enum err go_on(struct prove *p, enum err err, char *why)
+{
+    const struct proof_reader *r = &p->reader;
+    const bool is_torn = err == ERR_PROTO && r->is_torn && r->next == r->length;
+    if (r->number == 0 && err == ERR_ABSENT) {
+        snprintf(why, PROVE_WHY_MAX, "not a proof file");
+        return ERR_PROTO;
+    } else if (r->number == 0 || (err != ERR_ABSENT && !is_torn)) {
+        return err;
+    }
+    err = proof_writer_begin(p->writer, r->bytes, r->whole, r->crc, why);
+    p->is_read = err == ERR_OK;
+    return err == ERR_OK ? ERR_ABSENT : err;
+}
+
+static enum err read_line(struct prove *p, char *why)
+{
+    return p->is_read ? ERR_ABSENT : go_on(p, proof_reader_line(&p->reader, why), why);
+}
+
 static enum err put_line(struct prove *p, const char *line, char *why)
 {
     if (!p->is_read && !proof_reader_is_after_moves(&p->reader)) {
         return is_another(p, "to have so many moves", why);
     }
-    const enum err err = p->is_read ? ERR_ABSENT : proof_reader_line(&p->reader, why);
+    const enum err err = read_line(p, why);
     if (err == ERR_OK) {
         return strcmp(line, p->reader.line) == 0 ? ERR_OK : is_another(p, line, why);
     }
-    p->is_read = true;
     return err == ERR_ABSENT ? proof_writer_line(p->writer, line, why) : err;
-}
-
-/* The checksum of all lines so far. */
-static uint32_t crc_of(struct prove *p)
-{
-    return p->is_read ? proof_writer_crc(p->writer) : p->reader.crc;
 }
 
 /* ERR_ABSENT: it is not in the file. */
 static enum err read_move(struct prove *p, unsigned *square, char *why)
 {
     enum err err = p->is_read ? ERR_ABSENT : proof_reader_move(&p->reader, square, why);
-    if (err == ERR_ABSENT && !p->is_read) {
-        err = proof_reader_line(&p->reader, why);
-        if (err == ERR_OK) {
-            return is_another(p, "moves", why);
-        }
-        p->is_read = true;
+    if (err == ERR_ABSENT) {
+        err = read_line(p, why);
+        return err == ERR_OK ? is_another(p, "moves", why) : err;
     }
-    return err;
+    return go_on(p, err, why);
 }
 
 /* ---- the moves ---- */
@@ -110,79 +125,103 @@ static enum err search_moves(const struct prove *p, uint16_t *path, unsigned len
     return ERR_RANGE;
 }
 
-static enum err is_not_true(const struct proof_claim *claim, char *why)
+static enum err is_not_true(const struct othello_claim *claim, char *why)
 {
-    char text[PROOF_CLAIM_TEXT_MAX];
-    proof_claim_text(claim, text);
+    char text[OTHELLO_CLAIM_TEXT_MAX];
+    othello_claim_format(claim, text);
     snprintf(why, PROVE_WHY_MAX, "%s is not true: the tables were wrong somewhere", text);
     return ERR_RANGE;
+}
+
+/* The moves that lead to the walk's claim. Returns how many. */
+static unsigned path_of(const struct proof_walk *walk, uint16_t path[PROOF_PATH_MAX + 1])
+{
+    for (unsigned i = 0; i < walk->length; i++) {
+        path[i] = (uint16_t)(walk->path[i] + 1);
+    }
+    return walk->length;
+}
+
+static enum err is_stopped(char *why)
+{
+    snprintf(why, PROVE_WHY_MAX, "the proof is not complete: it was stopped");
+    return ERR_ABSENT;
 }
 
 static enum err find_move(const struct prove *p, const struct proof_walk *walk, uint16_t *move,
                           char *why)
 {
-    const struct proof_claim *claim = &walk->claim;
+    const struct othello_claim *claim = &walk->claim;
     uint16_t path[PROOF_PATH_MAX + 1];
+    const unsigned length = path_of(walk, path);
     int value;
-    for (unsigned i = 0; i < walk->length; i++) {
-        path[i] = (uint16_t)(walk->path[i] + 1);
-    }
     enum err err = ERR_ABSENT;
-    if (search_node(p, path, walk->length, othello_count(othello_empties(claim->board)),
-                    claim->value, &value, move)) {
+    if (search_node(p, path, length, othello_count(othello_empties(claim->board)), claim->value,
+                    &value, move)) {
         err = value < claim->value ? ERR_RANGE
               : *move != 0         ? ERR_OK
-                           : search_moves(p, path, walk->length, claim->board, -claim->value, move);
+                           : search_moves(p, path, length, claim->board, -claim->value, move);
     }
-    if (err == ERR_RANGE) {
-        return is_not_true(claim, why);
+    return err == ERR_RANGE ? is_not_true(claim, why) : err == ERR_ABSENT ? is_stopped(why) : err;
+}
+
+/* Moves of a file are anybody's: what follows from them is true if all leaves' claims are, most of
+ * which the tables know. */
+static enum err check_leaf(void *self, const struct proof_walk *walk)
+{
+    const struct prove *p = self;
+    const struct othello_claim *claim = &walk->claim;
+    const unsigned empties = othello_count(othello_empties(claim->board));
+    const int least = claim->is_lower ? claim->value : claim->value + 1;
+    uint16_t path[PROOF_PATH_MAX + 1], move;
+    char text[OTHELLO_CLAIM_TEXT_MAX];
+    uint64_t nodes = 0;
+    int value;
+    bool is_true;
+    if (!p->has_moves) {
+        return ERR_OK;
+    } else if (empties <= PLAIN) {
+        is_true = proof_solve(claim, &nodes);
+    } else if (search_node(p, path, path_of(walk, path), empties, least, &value, &move)) {
+        is_true = (value >= least) == claim->is_lower;
+    } else {
+        return is_stopped(p->why);
     }
+    if (!is_true) {
+        othello_claim_format(claim, text);
+        snprintf(p->why, PROVE_WHY_MAX, "it has a false proof: %s is not true", text);
+    }
+    return is_true ? ERR_OK : ERR_EXIST;
+}
+
+static enum err choose(void *self, const struct proof_walk *walk, unsigned *square)
+{
+    struct prove *p = self;
+    uint16_t move;
+    enum err err = read_move(p, square, p->why);
+    p->has_moves = p->has_moves || err == ERR_OK;
     if (err == ERR_ABSENT) {
-        snprintf(why, PROVE_WHY_MAX, "the proof is not complete: it was stopped");
+        err = find_move(p, walk, &move, p->why);
+        if (err == ERR_OK) {
+            *square = move - 1u;
+            err = proof_writer_move(p->writer, *square, p->why);
+        }
     }
     return err;
 }
 
-static bool choose(void *self, const struct proof_walk *walk, unsigned *square)
-{
-    struct prove *p = self;
-    uint16_t move;
-    p->err = read_move(p, square, p->why);
-    if (p->err == ERR_ABSENT) {
-        p->err = find_move(p, walk, &move, p->why);
-        if (p->err == ERR_OK) {
-            *square = move - 1u;
-            p->err = proof_writer_move(p->writer, *square, p->why);
-        }
-    }
-    return p->err == ERR_OK;
-}
-
 /* ---- the file ---- */
 
-/* Reads what is whole of the file. */
-static enum err resume(struct prove *p, const struct proof_head *head, size_t *keep, uint32_t *crc,
-                       char *why)
+/* Reads the file and its first line. */
+static enum err resume(struct prove *p, const char *line, char *why)
 {
-    char line[PROOF_LINE_MAX];
     enum err err = proof_writer_read(p->writer, &p->reader, PROOF_MEMORY);
+    const struct proof_reader *r = &p->reader;
     if (err != ERR_OK) {
         snprintf(why, PROVE_WHY_MAX, "%s", err == ERR_IO ? strerror(errno) : err_text(err));
         return err;
     }
-    const size_t size = p->reader.size;
-    err = proof_reader_cut(&p->reader, crc, why);
-    if (err != ERR_OK) {
-        return err;
-    }
-    proof_head_line(head, line);
-    if (size > 0 && p->reader.size == 0 &&
-        !proof_writer_began(p->writer, line, p->reader.bytes, size)) {
-        snprintf(why, PROVE_WHY_MAX, "it is there, and no proof");
-        return ERR_EXIST;
-    }
-    *keep = p->reader.size;
-    p->is_read = *keep == 0;
+    p->is_read = proof_writer_began(p->writer, line, r->bytes, r->size);
     return p->is_read ? ERR_OK : put_line(p, line, why);
 }
 
@@ -190,8 +229,6 @@ enum err prove_open(struct prove **out, const struct disk_port *disk, const char
                     const struct proof_head *head, bool resumes, char *why)
 {
     char line[PROOF_LINE_MAX];
-    size_t keep = 0;
-    uint32_t crc = 0;
     if (head->positions > PROOF_POSITIONS_MAX) {
         snprintf(why, PROVE_WHY_MAX, "a proof has at most %d positions", PROOF_POSITIONS_MAX);
         return ERR_RANGE;
@@ -201,18 +238,16 @@ enum err prove_open(struct prove **out, const struct disk_port *disk, const char
         snprintf(why, PROVE_WHY_MAX, "%s", err_text(ERR_NOMEM));
         return ERR_NOMEM;
     }
-    p->leaf = head->leaf;
+    p->head = *head;
     p->is_read = true;
+    snprintf(line, sizeof line, PROOF_HEAD_LINE, PROOF_VERSION, head->leaf, head->positions);
     enum err err = proof_writer_open(&p->writer, disk, path, why);
     if (err == ERR_OK && resumes) {
-        err = resume(p, head, &keep, &crc, why);
+        err = resume(p, line, why);
     }
-    if (err == ERR_OK) {
-        err = proof_writer_begin(p->writer, p->reader.bytes, keep, crc, why);
-    }
-    if (err == ERR_OK && keep == 0) {
-        proof_head_line(head, line);
-        err = proof_writer_line(p->writer, line, why);
+    if (err == ERR_OK && p->is_read) {
+        err = proof_writer_begin(p->writer, NULL, 0, 0, why);
+        err = err == ERR_OK ? proof_writer_line(p->writer, line, why) : err;
         err = err == ERR_OK ? proof_writer_flush(p->writer, why) : err;
     }
     if (err != ERR_OK) {
@@ -226,10 +261,11 @@ enum err prove_open(struct prove **out, const struct disk_port *disk, const char
 static enum err walk_position(struct prove *p, const struct job *job, int score, char *why)
 {
     const struct othello_position *position = job->position;
-    struct proof_walk walk = {.leaf = p->leaf, .self = p, .choose = choose};
+    struct proof_walk walk = {
+        .leaf = p->head.leaf, .self = p, .choose = choose, .solve = check_leaf};
     char line[PROOF_LINE_MAX];
-    p->err = ERR_NOMEM; /* unless a callback ends it */
     p->why = why;
+    p->has_moves = false;
     const enum proof_end end = proof_walk(&walk, position->board, position->is_black, score);
     proof_close(&walk);
     if (end == PROOF_FALSE && p->is_read) {
@@ -239,12 +275,13 @@ static enum err walk_position(struct prove *p, const struct job *job, int score,
         return is_another(p, "of such moves", why);
     }
     if (end == PROOF_STOPPED) {
-        if (walk.err != ERR_OK) {
+        if (walk.err == ERR_NOMEM) {
             snprintf(why, PROVE_WHY_MAX, "%s", err_text(walk.err));
         }
-        return walk.err != ERR_OK ? walk.err : p->err;
+        return walk.err;
     }
-    proof_end_line(walk.claims, walk.leaves, crc_of(p), line);
+    const uint32_t crc = p->is_read ? proof_writer_crc(p->writer) : p->reader.crc;
+    snprintf(line, sizeof line, PROOF_END_LINE, walk.claims, walk.leaves, crc);
     return put_line(p, line, why);
 }
 
@@ -254,10 +291,10 @@ enum err prove_position(struct prove *p, struct engine *e, const struct job *job
     char line[PROOF_LINE_MAX];
     struct job beside = *job; /* by one searcher: beside others it needs no algorithm of theirs */
     beside.algorithm = algorithm_by_name("shared-table");
-    proof_position_line(job->text, line);
+    snprintf(line, sizeof line, PROOF_POSITION_LINE, job->text);
     enum err err = put_line(p, line, why);
     if (err == ERR_OK) {
-        proof_score_line(score, line);
+        snprintf(line, sizeof line, PROOF_SCORE_LINE, score);
         err = put_line(p, line, why);
     }
     if (err != ERR_OK) {
@@ -271,6 +308,10 @@ enum err prove_position(struct prove *p, struct engine *e, const struct job *job
     }
     err = walk_position(p, job, score, why);
     engine_subtrees_end(e);
+    if (err == ERR_OK && ++p->positions == p->head.positions) { /* nothing follows the last one */
+        err = read_line(p, why);
+        err = err == ERR_ABSENT ? ERR_OK : err == ERR_OK ? is_another(p, "the end", why) : err;
+    }
     char unused[PROOF_WHY_MAX];
     const enum err flushed = proof_writer_flush(p->writer, err == ERR_OK ? why : unused);
     return err != ERR_OK ? err : flushed;

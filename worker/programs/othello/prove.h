@@ -16,10 +16,10 @@ enum { PROVE_WHY_MAX = (int)PROOF_WHY_MAX + 2 * (int)PROOF_LINE_MAX };
 struct prove;
 
 /* Begins the file at `path` of the disk, which is borrowed until close, or, with `resumes`, goes on
- * with the one that is there: what is whole of it stays and is not searched again, if it is of the
- * same positions. ERR_EXIST: it is another file, or another program writes it; ERR_PROTO: it is
- * damaged, and stays as it is; ERR_FULL: it is too long; ERR_RANGE: there are too many positions;
- * ERR_IO, ERR_NOMEM. */
+ * with the one that is there: what is whole of it stays, if it is of the same positions and true.
+ * ERR_EXIST: it is another proof, or another program writes it; ERR_PROTO: it is no proof, or
+ * damaged. It stays as it is then, also where prove_position finds that. ERR_FULL: it is too long;
+ * ERR_RANGE: there are too many positions; ERR_IO, ERR_NOMEM. */
 enum err prove_open(struct prove **out, const struct disk_port *disk, const char *path,
                     const struct proof_head *head, bool resumes, char *why);
 /* The proof of the next position, which is the job's and was just solved by the engine's run: the

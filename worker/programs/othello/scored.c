@@ -36,33 +36,6 @@ static enum err fail(enum err err, char why[SCORED_WHY_MAX])
     return err;
 }
 
-/* Cuts off what follows the last end of a line, if it is the beginning of a board's line. */
-static enum err cut_torn(struct scored *s, char why[SCORED_WHY_MAX])
-{
-    char tail[TORN_MAX];
-    const off_t size = lseek(s->file, 0, SEEK_END);
-    const off_t begin = size > TORN_MAX ? size - TORN_MAX : 0;
-    const ssize_t length = size < 0 ? -1 : pread(s->file, tail, (size_t)(size - begin), begin);
-    if (length < 0 || length != size - begin) {
-        return fail(ERR_IO, why);
-    }
-    ssize_t torn = length;
-    while (torn > 0 && tail[torn - 1] != '\n') {
-        torn--;
-    }
-    for (ssize_t i = torn; i < length && i < torn + 64; i++) {
-        if (strchr("XO-", tail[i]) == NULL || tail[i] == '\0') {
-            snprintf(why, SCORED_WHY_MAX, "its last line is no board: it is another file");
-            return ERR_SYNTAX;
-        }
-    }
-    if ((torn == 0 && begin > 0) || ftruncate(s->file, begin + torn) != 0 ||
-        lseek(s->file, 0, SEEK_END) < 0) {
-        return fail(ERR_IO, why);
-    }
-    return ERR_OK;
-}
-
 static enum err keep_boards(struct scored *s, const struct suite *suite, char why[SCORED_WHY_MAX])
 {
     const struct game *game = games_by_name("othello");
@@ -76,7 +49,7 @@ static enum err keep_boards(struct scored *s, const struct suite *suite, char wh
     }
     for (unsigned i = 0; i < suite->count && err == ERR_OK; i++) {
         const struct suite_case *c = &suite->at[i];
-        if (c->wrong != NULL ||
+        if (c->is_wrong ||
             job_set_position(&job, game, c->position, wrong, sizeof wrong) != ERR_OK) {
             snprintf(why, SCORED_WHY_MAX, "line %u is no board: it is another file", c->line);
             err = ERR_SYNTAX;
@@ -92,24 +65,40 @@ static enum err keep_boards(struct scored *s, const struct suite *suite, char wh
     return err;
 }
 
-/* The torn line goes last: before that the file must be what it should be. */
+/* Reads the boards that are there. What follows the last end of a line is cut off, if it is the
+ * beginning of a board's line, and last: before that the file must be what it should be. */
 static enum err resume(struct scored *s, const char *path, char why[SCORED_WHY_MAX])
 {
     struct suite suite = {.at = NULL};
-    enum err err = suite_read_obf(&suite, path, why, SCORED_WHY_MAX);
+    char tail[TORN_MAX];
+    enum err err = suite_read(&suite, path, SUITE_OBF, 0, why, SCORED_WHY_MAX);
     const off_t size = lseek(s->file, 0, SEEK_END);
-    char last = '\n';
-    if (err == ERR_OK && (size < 0 || (size > 0 && pread(s->file, &last, 1, size - 1) != 1))) {
+    const off_t begin = size > TORN_MAX ? size - TORN_MAX : 0;
+    const ssize_t length = size < 0 ? -1 : pread(s->file, tail, (size_t)(size - begin), begin);
+    ssize_t torn = length;
+    if (err == ERR_OK && (length < 0 || length != size - begin)) {
         err = fail(ERR_IO, why);
     }
-    if (err == ERR_OK && last != '\n' && suite.count > 0) {
-        suite.count--; /* its last case is of the torn line */
+    while (torn > 0 && tail[torn - 1] != '\n') {
+        torn--;
     }
     if (err == ERR_OK) {
+        suite.count -= torn < length && suite.count > 0; /* its last case is of the torn line */
         err = keep_boards(s, &suite, why);
     }
+    for (ssize_t i = torn; err == ERR_OK && i < length && i < torn + 64; i++) {
+        if (strchr("XO-", tail[i]) == NULL || tail[i] == '\0') {
+            snprintf(why, SCORED_WHY_MAX, "its last line is no board: it is another file");
+            err = ERR_SYNTAX;
+        }
+    }
+    if (err == ERR_OK && torn < length &&
+        ((torn == 0 && begin > 0) || ftruncate(s->file, begin + torn) != 0 ||
+         lseek(s->file, 0, SEEK_END) < 0)) {
+        err = fail(ERR_IO, why);
+    }
     suite_close(&suite);
-    return err == ERR_OK && last != '\n' ? cut_torn(s, why) : err;
+    return err;
 }
 
 enum err scored_open(struct scored **out, const char *path, bool resumes, char why[SCORED_WHY_MAX])
@@ -185,7 +174,7 @@ enum err scored_put(struct scored *s, const struct job *job, const uint16_t *mov
                                  strcmp(text, "PASS") == 0 ? "PA" : text, score);
     }
     if (moves == 0) {
-        used += (size_t)snprintf(line + used, sizeof line - used, " %% over: %+d", score);
+        used += (size_t)snprintf(line + used, sizeof line - used, " %+d;", score);
     }
     line[used++] = '\n';
     for (size_t written = 0; written < used;) {

@@ -3,18 +3,20 @@
 #include "worker/programs/cli.h"
 #include "worker/programs/json.h"
 #include "worker/programs/score.h"
-#include "worker/programs/sim/chaos_runs.h"
-#include "worker/programs/sim/plot.h"
 
 #include "common/clock.h"
-#include "common/config.h"
 #include "common/log.h"
+#include "common/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char program[] = "abdada sim";
 
@@ -32,18 +34,20 @@ enum {
 struct sim {
     /* command line */
     struct cli_search search;
-    const char *select, *faults, *csv, *svg, *seeds, *plant, *failures;
-    uint32_t depth, time_ms, threads, shards, jobs, share;
+    const char *select, *csv, *svg;
+    uint32_t depth, time_ms, threads, shards, share;
     double rtt_us, jitter_us, node_us, service_us, service_operation_us, message_us, operation_us;
     double poll_us, bandwidth, loss;
     uint64_t seed, hash_mib, local_kib;
     bool json, wait, constant, loose, is_alone, solve;
-    uint32_t count[COUNTS_MAX]; /* of workers; of hosts if `is_by_host` */
-    unsigned counts;
-    bool is_by_host, is_by_worker;
+    struct counts {
+        uint32_t at[COUNTS_MAX];
+        unsigned count;
+    } workers, hosts; /* either; a worker is a host of one thread */
+    bool is_by_host;
     /* made of it */
     struct job job;
-    struct lab_contribution contribution[LAB_WORKERS_MAX]; /* of the hosts of the last run */
+    struct counters contribution[LAB_WORKERS_MAX]; /* of the hosts of the last run */
 };
 
 struct sim_row {
@@ -54,7 +58,7 @@ struct sim_row {
 
 static enum err parse_counts(const char *text, void *value)
 {
-    struct sim *s = value;
+    struct counts *counts = value;
     char copy[512], *rest = copy;
     unsigned n = 0;
     if (strlen(text) >= sizeof copy) {
@@ -68,39 +72,28 @@ static enum err parse_counts(const char *text, void *value)
         if (err != ERR_OK) {
             return err;
         }
-        s->count[n] = (uint32_t)number;
+        counts->at[n] = (uint32_t)number;
     }
-    s->counts = n;
+    counts->count = n;
     return n > 0 ? ERR_OK : ERR_SYNTAX;
 }
 
-static enum err parse_workers(const char *text, void *value)
+static int check_hosts(struct sim *s)
 {
-    ((struct sim *)value)->is_by_worker = true;
-    return parse_counts(text, value);
-}
-
-static enum err parse_hosts(const char *text, void *value)
-{
-    ((struct sim *)value)->is_by_host = true;
-    return parse_counts(text, value);
-}
-
-static int check_hosts(const struct sim *s)
-{
-    if (s->is_by_host && s->is_by_worker) {
-        return options_wrong(program, "either --hosts or --workers, not both");
+    s->is_by_host = s->hosts.count > 0;
+    if (s->is_by_host && s->workers.count > 0) {
+        return options_wrong(program, "give --hosts or --workers, not both");
+    }
+    if (!s->is_by_host) {
+        s->hosts = s->workers.count > 0 ? s->workers : (struct counts){{1, 2, 4, 8, 16}, 5};
     }
     if (s->threads > 1 && !s->is_by_host) {
-        return options_wrong(program, "--threads go with --hosts");
+        return options_wrong(program, "--threads needs --hosts");
     }
-    if (s->faults != NULL && (s->is_by_host || s->time_ms != 0)) {
-        return options_wrong(program, "--hosts and --time do not go with --faults");
-    }
-    for (unsigned i = 0; i < s->counts; i++) {
-        if ((uint64_t)s->count[i] * s->threads > LAB_WORKERS_MAX) {
-            return options_wrong(program, "%u hosts of %u threads: at most %d workers", s->count[i],
-                                 s->threads, LAB_WORKERS_MAX);
+    for (unsigned i = 0; i < s->hosts.count; i++) {
+        if ((uint64_t)s->hosts.at[i] * s->threads > LAB_WORKERS_MAX) {
+            return options_wrong(program, "%u hosts of %u threads: at most %d workers",
+                                 s->hosts.at[i], s->threads, LAB_WORKERS_MAX);
         }
     }
     if (s->bandwidth != NO_BOUND &&
@@ -121,11 +114,10 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"game", "NAME|tree:SPEC",
          "chess (default), othello, or a synthetic tree: tree:b=20,d=8,seed=1", &s->search.game,
          OPTION_TEXT, 'g'},
-        {"depth", "N", "of the search (this, --time or --solve is required)", &s->depth, OPTION_U32,
-         'd', 1, SEARCH_DEPTH_MAX},
-        {"solve", NULL, "to the end of the game, exactly: othello, near its end", &s->solve,
-         OPTION_FLAG},
-        {"time", "MS", "of virtual time: the depth reached is the result", &s->time_ms, OPTION_U32,
+        {"depth", "N", "depth of the search (this, --time or --solve is required)", &s->depth,
+         OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
+        {"solve", NULL, "solve exactly: othello, near the end of a game", &s->solve, OPTION_FLAG},
+        {"time", "MS", "virtual time; the depth reached is the result", &s->time_ms, OPTION_U32,
          't', 1, 3600000},
         {"select", "plain|full", "fixed depth with check extension (default), or pruning",
          &s->select, OPTION_TEXT},
@@ -133,37 +125,39 @@ static int read_options(struct sim *s, int argc, char *argv[])
          OPTION_TEXT, 'a'},
         {"loose", NULL, "not strict: deeper entries answer, repetitions are draws", &s->loose,
          OPTION_FLAG},
-        {.kind = OPTION_HEADING, .help = "On what:"},
-        {"workers", "N,N,...",
-         "that search, the front-end included; one run each (default 1,2,4,8,16)", s, OPTION_CUSTOM,
-         'w', .parse = parse_workers},
+        {.kind = OPTION_HEADING, .help = "The cluster:"},
+        {"workers", "N,N,...", "workers, the front-end included; one run each (default 1,2,4,8,16)",
+         &s->workers, OPTION_CUSTOM, 'w', .parse = parse_counts},
         {"no-reference", NULL, "no run with one worker first: speedups are against the first row",
          &s->is_alone, OPTION_FLAG},
-        {"hosts", "N,N,...", "in place of --workers: hosts of --threads workers each", s,
-         OPTION_CUSTOM, 'H', .parse = parse_hosts},
+        {"hosts", "N,N,...", "hosts with --threads workers each, instead of --workers", &s->hosts,
+         OPTION_CUSTOM, 'H', .parse = parse_counts},
         {"threads", "N", "workers of a host, which share its table (default 1)", &s->threads,
          OPTION_U32, 0, 1, EMBEDDED_SLOTS_MAX},
         {"shards", "N",
-         "of the table (default: one for 16 workers); the first is on the first host, and so on",
+         "shards (default: one for 16 workers); the first is on the first host, and so on",
          &s->shards, OPTION_U32, 0, 1, LAB_SHARDS_MAX},
         {"node-us", "X", "time of a node (default: tree 1, chess 0.2, othello 0.3, solved 0.04)",
          &s->node_us, OPTION_REAL},
         {"rtt-us", "X", "network round trip (default 100)", &s->rtt_us, OPTION_REAL},
         {"jitter-us", "X", "added to each way, uniform in 0..X", &s->jitter_us, OPTION_REAL},
-        {"bandwidth", "MBITS", "of a host's network card, each way, in Mb/s (default: no bound)",
+        {"bandwidth", "MBITS", "Mb/s of a host's network card, each way (default: no bound)",
          &s->bandwidth, OPTION_REAL},
-        {"service-us", "X", "of a shard per message (default 0.2)", &s->service_us, OPTION_REAL},
-        {"service-operation-us", "X", "... and per operation in it (default: as --service-us)",
+        {"service-us", "X", "a shard's time for a message (default 0.2)", &s->service_us,
+         OPTION_REAL},
+        {"service-operation-us", "X", "a shard's time for an operation (default: as --service-us)",
          &s->service_operation_us, OPTION_REAL},
-        {"message-us", "X", "of a worker per message (default 1)", &s->message_us, OPTION_REAL},
-        {"operation-us", "X", "... and per operation (default 0)", &s->operation_us, OPTION_REAL},
-        {"poll-us", "X", "of search between two polls (default 50)", &s->poll_us, OPTION_REAL},
-        {"loss", "PERCENT", "of messages lost", &s->loss, OPTION_REAL},
+        {"message-us", "X", "a worker's time for a message (default 1)", &s->message_us,
+         OPTION_REAL},
+        {"operation-us", "X", "a worker's time for an operation (default 0)", &s->operation_us,
+         OPTION_REAL},
+        {"poll-us", "X", "search time between two polls (default 50)", &s->poll_us, OPTION_REAL},
+        {"loss", "PERCENT", "share of messages that are lost", &s->loss, OPTION_REAL},
         {"remote-depth", "auto|N", "ask the shards from this remaining depth up",
          &s->search.remote_depth, OPTION_TEXT},
         {"wait", NULL, "wait for each answer instead of searching on meanwhile", &s->wait,
          OPTION_FLAG},
-        {"hash", "MIB", "of the shards together, per 16 workers unless --constant (default 64)",
+        {"hash", "MIB", "memory of all shards, per 16 workers unless --constant (default 64)",
          &s->hash_mib, OPTION_U64, 0, 1, 1 << 16},
         {"constant", NULL, "the shards' memory does not grow with the workers", &s->constant,
          OPTION_FLAG},
@@ -171,26 +165,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
          SEARCH_DEPTH_MAX},
         {"local", "KIB", "table of each host, which is a worker without --threads (default 1024)",
          &s->local_kib, OPTION_U64, 0, 1, 1 << 22},
-        {.kind = OPTION_HEADING, .help = "Seeds, faults and output:"},
-        {"seed", "N", "of everything random (default 1)", &s->seed, OPTION_U64},
-        {"faults", "random[:N]",
-         "kills, stalls, cuts, delays, losses, upgrades; all that is not given is random, too: "
-         "positions of "
-         "all games, or of the --game",
-         &s->faults, OPTION_TEXT},
-        {"seeds", "A..B", "with --faults, one run a seed; failures name their command", &s->seeds,
-         OPTION_TEXT},
-        {"jobs", "N", "runs with faults at a time (default 1)", &s->jobs, OPTION_U32, 'j', 1, 64},
-        {"failures", "FILE",
-         "append there the command of each run that fails, with this build's commit", &s->failures,
-         OPTION_TEXT},
-        {"plant", "KIND",
-         "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
-         "never-expire, skip-stop, lose-reports, stale-index, lose-versions, half-made, "
-         "lose-flushes, stray-letters, lose-rows, lose-rest, "
-         "lose-budget, keep-half-open, false-results, wall-clock, compare-clocks, "
-         "skip-sync, skip-folder-sync, believe-sync, short-is-whole, trust-sums",
-         &s->plant, OPTION_TEXT},
+        {.kind = OPTION_HEADING, .help = "Seed and output:"},
+        {"seed", "N", "seed of everything random (default 1)", &s->seed, OPTION_U64},
         {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
         {"svg", "FILE", "speedup and overheads against workers as a picture", &s->svg, OPTION_TEXT},
         {"json", NULL, "one JSON object a run on stdout", &s->json, OPTION_FLAG},
@@ -201,31 +177,24 @@ static int read_options(struct sim *s, int argc, char *argv[])
         .usage = "--depth N | --time MS | --solve [OPTION]... [POSITION]",
         .summary =
             "Searches on a cluster under a virtual clock: one core runs thousands of workers.",
-        .version = PROGRAM_VERSION,
+        .example = {"abdada sim --depth 9 --workers 1,16,128",
+                    "abdada sim --game tree:b=20,d=8,seed=1 --depth 8 --hosts 1,4,16 --threads 4"},
         .table = table,
-        .operands_max = 1,
-        .board_letters = CLI_BOARD_LETTERS,
     };
-    int status = config_parse(&options, argc, argv, &s->search.position, NULL);
+    int status = cli_parse(options, argc, argv, &s->search.position);
     if (status >= 0) {
         return status;
     }
-    if (s->faults == NULL && (s->seeds != NULL || s->plant != NULL || s->failures != NULL)) {
-        return options_wrong(program, "--seeds, --plant and --failures go with --faults");
-    }
-    int limits = (s->depth != 0) + (s->time_ms != 0) + s->solve;
-    if (limits > 1 || (limits == 0 && s->faults == NULL)) {
+    const int limits = (s->depth != 0) + (s->time_ms != 0) + s->solve;
+    if (limits != 1) {
         return options_wrong(program, "%s",
                              limits > 1 ? "only one of --depth, --time and --solve"
                                         : "--depth N, --time MS or --solve is required");
     }
-    if (s->faults != NULL && limits == 0 && s->search.position != NULL) {
-        return options_wrong(program, "a position wants --depth N or --solve");
-    }
     return check_hosts(s);
 }
 
-/* What one searcher of ours takes on a CPU of today (docs/measurements.md). A game's own solver
+/* What one searcher of ours takes on a CPU of today (measurements.md). A game's own solver
  * is much faster than the search above it, and has nearly all nodes of what it solves. */
 static double node_us_of(const struct job *job, bool is_timed)
 {
@@ -250,7 +219,7 @@ static int resolve(struct sim *s)
         return status;
     }
     if (algorithm_needs_peers(s->job.algorithm) && strcmp(s->select, "plain") != 0) {
-        return options_wrong(program, "--algorithm %s: --select plain alone so far",
+        return options_wrong(program, "--algorithm %s supports --select plain only",
                              s->job.algorithm->name);
     }
     const enum err err =
@@ -258,8 +227,9 @@ static int resolve(struct sim *s)
     if (err != ERR_OK) {
         return cli_no_position(program, err, why);
     }
+    cli_left_out(program, NULL, 0, why);
     if (s->solve && s->job.game->depth_left == NULL) {
-        return options_wrong(program, "--solve: nobody knows how long a game of %s is; --depth N",
+        return options_wrong(program, "--solve: a game of %s has no known length; use --depth N",
                              s->job.game->name);
     }
     if (s->job.game->generate(s->job.position, list) == 0) {
@@ -278,44 +248,62 @@ static int resolve(struct sim *s)
     return -1;
 }
 
-static unsigned shards_of(const struct sim *s, unsigned hosts, unsigned threads)
+static uint64_t ns_of(double us)
 {
-    unsigned wanted = (hosts * threads + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
-    return s->shards != 0 ? s->shards : wanted < LAB_SHARDS_MAX ? wanted : LAB_SHARDS_MAX;
+    return (uint64_t)(us * 1000 + 0.5);
 }
 
 static struct lab_options lab_for(const struct sim *s, unsigned hosts, unsigned threads,
                                   struct lab_post *post)
 {
-    unsigned workers = hosts * threads;
-    uint64_t scale = s->constant ? 1 : (workers + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
-    unsigned shards = shards_of(s, hosts, threads);
+    const unsigned workers = hosts * threads;
+    const unsigned wanted = (workers + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
+    const unsigned most = wanted < LAB_SHARDS_MAX ? wanted : LAB_SHARDS_MAX;
     *post = (struct lab_post){.job = &s->job, .stop_ns = s->time_ms * UINT64_C(1000000)};
     return (struct lab_options){
         .post = post,
         .posts = 1,
         .workers = workers,
         .threads = threads,
-        .shards = shards,
+        .shards = s->shards != 0 ? s->shards : most,
         .seed = s->seed,
-        .node_ns = (uint64_t)(s->node_us * 1000 + 0.5),
-        .rtt_ns = (uint64_t)(s->rtt_us * 1000 + 0.5),
-        .jitter_ns = (uint64_t)(s->jitter_us * 1000 + 0.5),
-        .service_ns = (uint64_t)(s->service_us * 1000 + 0.5),
+        .node_ns = ns_of(s->node_us),
+        .rtt_ns = ns_of(s->rtt_us),
+        .jitter_ns = ns_of(s->jitter_us),
+        .service_ns = ns_of(s->service_us),
         .service_operation_ns =
-            (uint64_t)((s->service_operation_us >= 0 ? s->service_operation_us : s->service_us) *
-                           1000 +
-                       0.5),
-        .message_ns = (uint64_t)(s->message_us * 1000 + 0.5),
-        .operation_ns = (uint64_t)(s->operation_us * 1000 + 0.5),
-        .poll_ns = s->poll_us * 1000 > 1 ? (uint32_t)(s->poll_us * 1000 + 0.5) : 1,
+            ns_of(s->service_operation_us >= 0 ? s->service_operation_us : s->service_us),
+        .message_ns = ns_of(s->message_us),
+        .operation_ns = ns_of(s->operation_us),
+        .poll_ns = s->poll_us * 1000 > 1 ? (uint32_t)ns_of(s->poll_us) : 1,
         .bandwidth = s->bandwidth != NO_BOUND ? (uint64_t)(s->bandwidth * 1e6 / 8) : 0,
         .loss_ppm = (uint32_t)(s->loss * 10000 + 0.5),
-        .results_bytes = (s->hash_mib << 20) * scale,
+        .results_bytes = (s->hash_mib << 20) * (s->constant ? 1 : wanted),
         .local_bytes = s->local_kib << 10,
         .share_depth = (uint8_t)s->share,
         .limit_ns = UINT64_MAX / 4,
     };
+}
+
+/* Whether there is memory for each run: checked before the first, which may take hours. Nothing is
+ * counted for the solver of a host, which touches little of its memory. -1 to go on, or the exit
+ * status after a message. */
+static int check_memory(const struct sim *s)
+{
+    enum { WORKER_BYTES = 512 << 10, SHARD_BYTES = 2 << 20 }; /* beside their tables */
+    char why[128], size[MEMORY_TEXT_MAX];
+    for (unsigned i = 0; i < s->hosts.count; i++) {
+        struct lab_post post;
+        const struct lab_options o = lab_for(s, s->hosts.at[i], s->threads, &post);
+        const uint64_t tables = o.results_bytes + s->hosts.at[i] * o.local_bytes;
+        const uint64_t besides =
+            o.workers * (uint64_t)WORKER_BYTES + o.shards * (uint64_t)SHARD_BYTES;
+        if (!memory_has_room(tables, besides, o.workers, why, sizeof why)) {
+            return log_fail(program, "%u workers: a memory of %s for tables (--hash, --local) %s",
+                            o.workers, memory_text(tables, size), why);
+        }
+    }
+    return -1;
 }
 
 static int run_row(struct sim *s, unsigned hosts, unsigned threads, struct sim_row *row)
@@ -327,8 +315,7 @@ static int run_row(struct sim *s, unsigned hosts, unsigned threads, struct sim_r
     options.contribution = s->contribution;
     enum err err = lab_run(&options, &row->result);
     if (err != ERR_OK) {
-        log_fail(program, "%u workers: %s", hosts * threads, err_text(err));
-        return 1;
+        return log_fail(program, "%u workers: %s", hosts * threads, err_text(err));
     }
     row->hosts = hosts;
     row->shards = options.shards;
@@ -348,7 +335,7 @@ static void measure(const struct sim_row *one, struct sim_row *row)
     row->search = (double)r->sum.nodes / (double)one->result.sum.nodes - 1;
     double busy = n * row->seconds;
     /* One worker may wait too, and that is in its time already. */
-    double waited = ((double)r->waited_ns - (double)one->result.waited_ns) / 1e9;
+    double waited = ((double)r->sum.waited_us - (double)one->result.sum.waited_us) / 1e6;
     row->communication = waited / one->seconds;
     row->synchronization = busy / one->seconds - 1 - row->search - row->communication;
 }
@@ -360,7 +347,7 @@ static void say_if_small(const struct sim *s, const struct sim_row *one, const s
     if (row->workers > 1 && share_us < SMALL_TRIPS * s->rtt_us) {
         log_fail(program,
                  "too small a search for %u workers: one alone takes %.4g ms, which is %.3g "
-                 "round trips for each; a greater --depth tells more",
+                 "round trips for each; use a greater --depth",
                  row->workers, one->seconds * 1e3, share_us / s->rtt_us);
     }
 }
@@ -452,7 +439,7 @@ static void print_hosts(const struct sim *s, const struct sim_row *row, struct j
     const double host_us = row->seconds * 1e6 * (row->workers / row->hosts);
     json_array_begin(j, "by_host");
     for (unsigned i = 0; i < row->hosts; i++) {
-        const struct lab_contribution *c = &s->contribution[i];
+        const struct counters *c = &s->contribution[i];
         json_object_begin(j, NULL);
         json_number(j, "host", i);
         json_flag(j, "self", i == 0);
@@ -485,9 +472,9 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_number(&j, "workers", row->workers);
     json_real(&j, "speedup", row->speedup);
     json_real(&j, "efficiency", row->efficiency);
-#define X(name, json, help) json_number(&j, json, (int64_t)r->sum.name);
-    COUNTERS(X)
-#undef X
+    for (unsigned i = 0; i < COUNTERS_OF_SEARCH; i++) {
+        json_number(&j, COUNTER_NAME[i].json, (int64_t)r->sum.at[i]);
+    }
     json_real(&j, "search_overhead", row->search);
     json_real(&j, "communication_overhead", row->communication);
     json_real(&j, "synchronization_overhead", row->synchronization);
@@ -522,8 +509,7 @@ static int write_csv(const char *path, const struct sim_row *row, unsigned rows)
 {
     FILE *out = fopen(path, "w");
     if (out == NULL) {
-        log_fail(program, "%s: %s", path, strerror(errno));
-        return 1;
+        return log_fail(program, "%s: %s", path, strerror(errno));
     }
     fprintf(out, "workers,seconds,speedup,efficiency,nodes,search_overhead,communication_overhead,"
                  "synchronization_overhead,score\n");
@@ -536,25 +522,111 @@ static int write_csv(const char *path, const struct sim_row *row, unsigned rows)
     return log_close(program, out, path) ? 0 : 1;
 }
 
-static int write_svg(const struct sim *s, const struct sim_row *row, unsigned rows)
+/* ---- the picture, drawn by gnuplot ----
+ *
+ * Left: speedup against workers, both axes in powers of two, the ideal line dashed. Right: the
+ * overheads stacked against workers (Weill 1996, figures 3 and 4). */
+
+/* Colours of Okabe and Ito: told apart by colour-blind readers and in grey. */
+static const char speedups[] =
+    "set grid linecolor '#dddddd' linetype 1\n"
+    "set key left top reverse Left\n"
+    "set xlabel 'workers'\n"
+    "set ylabel 'speedup'\n"
+    "set logscale xy 2\n"
+    "set yrange [*<1:2<*]\n"
+    "plot x dashtype 2 linecolor '#333333' title 'ideal', $run using 1:2 with linespoints \\\n"
+    "  pointtype 7 pointsize 0.6 linewidth 2 linecolor '#0072b2' title name\n";
+static const char overheads[] =
+    "unset logscale\n"
+    "set autoscale\n"
+    "set grid noxtics\n"
+    "set ylabel 'overhead (100%: the work of one worker)'\n"
+    "set format y '%.0f%%'\n"
+    "set style histogram rowstacked\n"
+    "set style fill solid\n"
+    "set boxwidth 0.6\n"
+    "set xzeroaxis linetype 1 linecolor '#333333'\n"
+    "plot $run using (100*$3):xtic(1) with histograms linecolor '#0072b2' title 'search', \\\n"
+    "  '' using (100*$4) with histograms linecolor '#e69f00' title 'communication', \\\n"
+    "  '' using (100*$5) with histograms linecolor '#009e73' title 'synchronization'\n"
+    "unset multiplot\n";
+
+/* NAME = 'TEXT'. */
+static void put_string(FILE *script, const char *name, const char *text)
 {
-    struct plot_point point[COUNTS_MAX];
-    char title[64], note[GAME_TEXT_MAX + 128];
-    for (unsigned i = 0; i < rows; i++) {
-        point[i] = (struct plot_point){row[i].workers, row[i].speedup, row[i].search,
-                                       row[i].communication, row[i].synchronization};
+    fprintf(script, "%s = '", name);
+    for (; *text; text++) {
+        fputs(*text == '\'' ? "''" : (char[]){*text, 0}, script);
     }
-    struct plot plot = {title, note, s->search.algorithm, point, rows};
+    fputs("'\n", script);
+}
+
+static void put_script(FILE *script, const struct sim *s, const struct sim_row *row, unsigned rows)
+{
+    char title[64], note[GAME_TEXT_MAX + 128];
+    unsigned most = 2;
     snprintf(title, sizeof title, "%s, depth %u", s->job.game->name, s->job.depth);
     snprintf(note, sizeof note, "%s; %g us a node, %g us a round trip", s->job.text, s->node_us,
              s->rtt_us);
-    return plot_write(&plot, program, s->svg);
+    fputs("set encoding utf8\n$run << END\n", script);
+    for (const struct sim_row *r = row; r < row + rows; r++) {
+        most = r->workers > most ? r->workers : most;
+        fprintf(script, "%u %g %g %g %g\n", r->workers, r->speedup, r->search, r->communication,
+                r->synchronization);
+    }
+    fputs("END\nset terminal svg noenhanced size 1160,486 background '#ffffff'\n", script);
+    put_string(script, "title", title);
+    put_string(script, "note", note);
+    put_string(script, "name", s->search.algorithm);
+    fputs("set multiplot layout 1,2 title title . \"\\n\" . note\n", script);
+    fprintf(script, "set xrange [1:%u]\n%s%s", most, speedups, overheads);
+}
+
+static int copy_drawn(int drawn, const char *path)
+{
+    char piece[4096];
+    ssize_t n;
+    FILE *out = fopen(path, "w");
+    if (out == NULL) {
+        return log_fail(program, "%s: %s", path, strerror(errno));
+    }
+    for (off_t at = 0; (n = pread(drawn, piece, sizeof piece, at)) > 0; at += n) {
+        fwrite(piece, 1, (size_t)n, out);
+    }
+    return log_close(program, out, path) ? 0 : 1;
+}
+
+static int write_svg(const struct sim *s, const struct sim_row *row, unsigned rows)
+{
+    /* Into memory, which gnuplot inherits: it does not say when it could not write. */
+    int drawn = memfd_create(program, 0), status = 1;
+    char command[128];
+    snprintf(command, sizeof command,
+             "command -v gnuplot >/dev/null || exit 127\nexec gnuplot >/proc/self/fd/%d", drawn);
+    FILE *script = drawn < 0 ? NULL : popen(command, "w");
+    if (script == NULL) {
+        log_fail(program, "%s: %s", s->svg, strerror(errno));
+    } else {
+        sighandler_t before = signal(SIGPIPE, SIG_IGN); /* gnuplot may end before it has read all */
+        put_script(script, s, row, rows);
+        status = pclose(script);
+        (void)signal(SIGPIPE, before);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+            log_fail(program, "%s: gnuplot is missing; install gnuplot-nox", s->svg);
+        } else if (status != 0) {
+            log_fail(program, "%s: gnuplot could not draw it", s->svg);
+        }
+    }
+    status = status == 0 ? copy_drawn(drawn, s->svg) : 1;
+    close(drawn);
+    return status;
 }
 
 static int run_speedups(struct sim *s)
 {
     struct sim_row row[COUNTS_MAX], one = {0};
-    bool has_one = s->count[0] == 1 && s->threads == 1;
+    bool has_one = s->hosts.at[0] == 1 && s->threads == 1;
     bool has_reference = s->time_ms == 0 && !s->is_alone;
     if (has_reference && !has_one && run_row(s, 1, 1, &one) != 0) {
         return 1;
@@ -562,8 +634,8 @@ static int run_speedups(struct sim *s)
     if (!s->json) {
         print_heading(s);
     }
-    for (unsigned i = 0; i < s->counts; i++) {
-        if (run_row(s, s->count[i], s->threads, &row[i]) != 0) {
+    for (unsigned i = 0; i < s->hosts.count; i++) {
+        if (run_row(s, s->hosts.at[i], s->threads, &row[i]) != 0) {
             return 1;
         }
         if (i == 0 && (has_one || !has_reference)) {
@@ -575,50 +647,8 @@ static int run_speedups(struct sim *s)
             say_if_small(s, &one, &row[i]);
         }
     }
-    int status = s->csv != NULL ? write_csv(s->csv, row, s->counts) : 0;
-    return s->svg != NULL && status == 0 ? write_svg(s, row, s->counts) : status;
-}
-
-/* That positions are drawn of; without --game they are of several. */
-static int choose_game(const struct sim *s, const struct game **out)
-{
-    const char *name = s->search.game;
-    if (name == NULL) {
-        return -1;
-    }
-    if (strchr(name, ':') != NULL) {
-        return options_wrong(program, "--game %s is a position: it wants --depth N", name);
-    }
-    *out = games_by_name(name);
-    return *out != NULL
-               ? -1
-               : options_wrong(program, "unknown game '%s' (there are: %s)", name, games_names());
-}
-
-/* Whatever was not given is drawn. */
-static int run_chaos(struct sim *s)
-{
-    if (s->csv != NULL || s->svg != NULL) {
-        return options_wrong(program,
-                             "--csv and --svg draw speedups: they do not go with --faults");
-    }
-    struct cli_chaos chaos = {
-        .program = program,
-        .faults = s->faults,
-        .seeds = s->seeds,
-        .seed = s->seed,
-        .plant = s->plant,
-        .failures = s->failures,
-        .algorithm = s->search.algorithm,
-        .workers = s->count,
-        .counts = s->counts,
-        .shards = s->shards,
-        .job = s->depth != 0 || s->solve ? &s->job : NULL,
-        .jobs = s->jobs,
-        .json = s->json,
-    };
-    int status = chaos.job != NULL ? resolve(s) : choose_game(s, &chaos.game);
-    return status < 0 ? cli_chaos(&chaos) : status;
+    int status = s->csv != NULL ? write_csv(s->csv, row, s->hosts.count) : 0;
+    return s->svg != NULL && status == 0 ? write_svg(s, row, s->hosts.count) : status;
 }
 
 int cli_sim(int argc, char *argv[])
@@ -636,19 +666,14 @@ int cli_sim(int argc, char *argv[])
         .seed = 1,
         .hash_mib = 64,
         .local_kib = 1024,
-        .jobs = 1,
     };
+    (void)signal(SIGCHLD, SIG_DFL); /* it waits for gnuplot, also as process 1 */
     int status = read_options(&s, argc, argv);
-    if (status < 0 && s.faults != NULL) {
-        status = run_chaos(&s);
-        job_free(&s.job);
-        return status;
-    }
     if (status < 0) {
         status = resolve(&s);
     }
-    if (s.counts == 0) {
-        (void)parse_counts("1,2,4,8,16", &s);
+    if (status < 0) {
+        status = check_memory(&s);
     }
     if (status < 0) {
         status = run_speedups(&s);

@@ -129,11 +129,10 @@ static enum err record_position(struct recorder *r, const char *text)
 enum err ttbench_load_record(struct ttbench_load *load)
 {
     struct embedded *table = NULL;
-    struct ttbench_load fresh = {.visit = calloc(TTBENCH_VISITS, sizeof *fresh.visit)};
-    enum err err = fresh.visit == NULL ? ERR_NOMEM : embedded_open(&table, RECORD_BYTES, 1);
+    enum err err = embedded_open(&table, RECORD_BYTES, 1);
     struct recorder recorder = {
         .port = {.table = table, .inflight_depth_max = RECORD_DEPTH},
-        .load = &fresh,
+        .load = load,
     };
     recorder.table = embedded_table_port(&recorder.port);
     for (unsigned i = 0; i < POSITIONS && err == ERR_OK; i++) {
@@ -141,23 +140,14 @@ enum err ttbench_load_record(struct ttbench_load *load)
         err = record_position(&recorder, positions[i]);
     }
     embedded_close(&table);
-    if (err != ERR_OK) {
-        ttbench_load_free(&fresh);
-        return err;
-    }
-    *load = fresh;
-    return ERR_OK;
+    return err;
 }
 
-enum err ttbench_load_random(struct ttbench_load *load, uint64_t seed)
+void ttbench_load_random(struct ttbench_load *load, uint64_t seed)
 {
-    struct ttbench_load fresh = {.visit = calloc(TTBENCH_VISITS, sizeof *fresh.visit)};
-    if (fresh.visit == NULL) {
-        return ERR_NOMEM;
-    }
-    while (fresh.count < TTBENCH_VISITS) {
+    while (load->count < TTBENCH_VISITS) {
         int16_t alpha = (int16_t)(rng_below(&seed, 600) - 300u);
-        fresh.visit[fresh.count++] = (struct ttbench_visit){
+        load->visit[load->count++] = (struct ttbench_visit){
             .ask = {.key = rng_next(&seed),
                     .alpha = alpha,
                     .beta = (int16_t)(alpha + 1),
@@ -169,12 +159,4 @@ enum err ttbench_load_random(struct ttbench_load *load, uint64_t seed)
             .is_stored = true,
         };
     }
-    *load = fresh;
-    return ERR_OK;
-}
-
-void ttbench_load_free(struct ttbench_load *load)
-{
-    free(load->visit);
-    *load = (struct ttbench_load){0};
 }

@@ -1,8 +1,8 @@
 /* ttbench_load: what the clients of `abdada ttbench` ask a shard: a list of visits, each an ask and
  * the store that ended it.
  *
- * Threads: any; a load is not changed once it is made. Memory: of the visits, freed by
- * ttbench_load_free. */
+ * Threads: any; a load is not changed once it is made. Memory: a record's table, while it is made.
+ */
 #ifndef WORKER_PROGRAMS_TTBENCH_TTBENCH_LOAD_H
 #define WORKER_PROGRAMS_TTBENCH_TTBENCH_LOAD_H
 
@@ -22,15 +22,14 @@ struct ttbench_visit {
 };
 
 struct ttbench_load {
-    struct ttbench_visit *visit;
-    unsigned count; /* 1..TTBENCH_VISITS */
+    struct ttbench_visit visit[TTBENCH_VISITS];
+    unsigned count; /* zeroed before, then 1..TTBENCH_VISITS */
 };
 
 /* Asks and stores of one thread's chess search, in their order: keys, depths, windows, exclusivity.
  * Takes about a second. ERR_NOMEM. */
 enum err ttbench_load_record(struct ttbench_load *load);
-/* Uniform random keys, depths from 4 to 12. ERR_NOMEM. */
-enum err ttbench_load_random(struct ttbench_load *load, uint64_t seed);
-void ttbench_load_free(struct ttbench_load *load);
+/* Uniform random keys, depths from 4 to 12. */
+void ttbench_load_random(struct ttbench_load *load, uint64_t seed);
 
 #endif

@@ -1,18 +1,17 @@
 /* The UCI protocol: commands on stdin, answers on stdout. One thread reads, one searches. */
 #include "worker/games/chess/chess.h"
+#include "worker/games/chess/eval.h"
+#include "worker/games/chess/movegen.h"
 #include "worker/games/games.h"
-#include "worker/programs/background.h"
 #include "worker/programs/cli.h"
-#include "worker/programs/commands.h"
+#include "worker/programs/gui.h"
 #include "worker/programs/score.h"
-#include "worker/programs/uci/uci_console.h"
-#include "worker/programs/uci/uci_limits.h"
-#include "worker/programs/uci/uci_lines.h"
-#include "worker/programs/uci/uci_options.h"
+#include "worker/programs/uci/uci_search.h"
 
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "common/signals.h"
 
 #include <ctype.h>
@@ -24,28 +23,35 @@
 
 static const char program[] = "abdada uci";
 
-enum { HISTORY_MAX = 600 };
-
-struct uci {
-    /* options, changed only while nothing is searched */
-    struct uci_options options;
-    /* state */
-    struct searching_metrics *metrics; /* of the ... */
-    struct engine *engine; /* NULL: opened with the current options when it is needed */
-    struct job job;
-    bool is_unset; /* the last "position" was bad: there is nothing to search */
-    bool infinite;
-    uint64_t ponder_us; /* time for the move from "ponderhit" on */
-    uint64_t ponder_until_us; /* 0: no "ponderhit" yet */
-    struct commands input;
-    struct background search;
-    struct uci_lines lines; /* of it */
-    unsigned said_workers, said_shards_up; /* to the GUI */
-    uint64_t good_hash_mib; /* of the last table that could be opened */
-    unsigned mate; /* a mate in so many moves is looked for; 0: none */
+enum {
+    HISTORY_MAX = 600,
+    PERFT_DEPTH_MAX = 9, /* nothing ends it but its end */
 };
 
-static atomic_bool quitting; /* a signal came, or nobody reads what we say */
+struct uci {
+    struct gui gui; /* its engine is opened with the current options when it is needed */
+    /* options, changed only while nothing is searched */
+    struct cli_resources resources;
+    uint64_t hash_max_mib; /* that there is memory for, as of the start */
+    const struct algorithm *algorithm;
+    bool strict, full;
+    bool chess960; /* castling is written as the king's move to its rook */
+    bool is_limited; /* set for the strength `elo`, by fewer nodes */
+    uint64_t elo;
+    uint64_t overhead_ms; /* time that a move takes beside the search */
+    uint64_t multipv;
+    /* state */
+    struct searching_metrics *metrics; /* of the engine ... */
+    struct searcher_figures past; /* ... and of earlier ones */
+    struct job job;
+    bool is_unset; /* the last "position" was bad: there is nothing to search */
+    uint64_t ponder_us; /* time for the move from "ponderhit" on */
+    struct uci_lines lines; /* of the search */
+    unsigned said_workers, said_shards_up; /* to the GUI */
+    uint64_t good_hash_mib; /* of the last engine that could be opened, at first as at the start */
+    uint32_t good_threads;
+    unsigned mate; /* a mate in so many moves is looked for; 0: none */
+};
 
 /* ---- answers ---- */
 
@@ -60,7 +66,7 @@ static void say_iteration(void *self, unsigned line, const struct search_result 
 {
     struct uci *u = self;
     if (mate_is_found(u, r)) {
-        engine_stop(u->engine);
+        engine_stop(u->gui.engine);
     }
     if (r->bound == TT_EXACT) {
         uci_lines_take(&u->lines, line, r, s);
@@ -94,16 +100,18 @@ static void say_refusal(void *self, unsigned shard, const char *why, const struc
 {
     struct uci *u = self;
     char text[CLI_REFUSAL_MAX];
-    cli_refusal_text(u->engine, shard, why, s, text);
+    cli_refusal_text(u->gui.engine, shard, why, s, text);
     printf("info string %s\n", text); /* one call, so that lines of several threads do not mix */
 }
 
-static void say_best(struct uci *u)
+static void say_best(void *self, bool is_stopped)
 {
+    struct uci *u = self;
+    (void)is_stopped;
     char text[GAME_MOVE_TEXT_MAX], reply[GAME_MOVE_TEXT_MAX];
-    const struct search_result *r = uci_lines_best(&u->lines, &u->search.result);
-    uci_lines_end(&u->lines, &u->search.result);
-    uci_lines_hosts(&u->search.result);
+    const struct search_result *r = uci_lines_best(&u->lines, &u->gui.result);
+    uci_lines_end(&u->lines, &u->gui.result);
+    uci_lines_hosts(&u->gui.result);
     if (r->depth == 0 && r->move == 0) {
         printf("info string error: the search failed: out of memory\n");
     }
@@ -127,62 +135,370 @@ static void say_best(struct uci *u)
     }
 }
 
-/* ---- searching ---- */
+/* ---- what a person at a console may ask besides the protocol: the board (`d`), its static value
+ * (`eval`), the same position for the other side (`flip`), `bench`, and `go perft N` ---- */
 
-/* Waits for the search's end and prints the best move. */
-static void finish(struct uci *u)
+static void board(const struct job *job)
 {
-    background_join(&u->search);
-    say_best(u);
+    static const char letters[] = "PNBRQK  pnbrqk  ";
+    const struct chess_position *p = job->position;
+    for (unsigned rank = 8; rank-- > 0;) {
+        printf("%u ", rank + 1);
+        for (unsigned file = 0; file < 8; file++) {
+            unsigned piece = p->board[rank * 8 + file];
+            printf(" %c", piece == CHESS_EMPTY ? '.' : letters[piece]);
+        }
+        printf("\n");
+    }
+    printf("   a b c d e f g h\nfen %s\nkey %016" PRIx64 "\ncheckers", job->text,
+           job->game->key(p));
+    uint64_t checkers = chess_attackers(p, chess_king(p, p->side), p->side ^ 1u, chess_occupied(p));
+    for (; checkers != 0; checkers &= checkers - 1) {
+        const int square = (int)bitboard_first(checkers);
+        printf(" %c%c", 'a' + (square & 7), '1' + (square >> 3));
+    }
+    printf("\n");
 }
 
-static void stop(struct uci *u)
+/* Says the value of selection full. */
+static void evaluation(const struct job *job)
 {
-    if (u->search.is_running) {
-        engine_stop(u->engine);
-        finish(u);
+    const struct chess_position *p = job->position;
+    struct chess_sums sums;
+    chess_sums_clear(&sums);
+    const int score = chess_eval_full(p, &sums);
+    printf("evaluation %+.2f for the side to move, %+.2f for White%s\n", score / 100.0,
+           (p->side == 0 ? score : -score) / 100.0,
+           job->game->check(p) ? " (in check: not to be trusted)" : "");
+}
+
+static void perft(const struct job *job, unsigned depth)
+{
+    struct chess_position p;
+    struct game_move list[GAME_MOVES_MAX];
+    uint64_t sum = 0;
+    chess_position_fork(&p, job->position);
+    const unsigned count = job->game->generate(&p, list);
+    for (unsigned i = 0; i < count; i++) {
+        char text[GAME_MOVE_TEXT_MAX];
+        job->game->format_move(&p, list[i].move, text);
+        job->game->make(&p, list[i].move);
+        const uint64_t leaves = chess_perft(&p, depth - 1);
+        job->game->unmake(&p, list[i].move);
+        printf("%s: %" PRIu64 "\n", text, leaves);
+        sum += leaves;
+    }
+    printf("\nNodes searched: %" PRIu64 "\n", sum); /* as programs that read it know it */
+}
+
+static void swap_case(char *text)
+{
+    for (; *text != '\0'; text++) {
+        const unsigned char c = (unsigned char)*text;
+        *text = (char)(islower(c) ? toupper(c) : tolower(c));
+    }
+}
+
+/* Ranks mirrored, colours changed: the value for the side to move stays. */
+static enum err flip(struct job *job)
+{
+    char ranks[GAME_TEXT_MAX], side, castling[8], ep[4], fen[2 * GAME_TEXT_MAX], why[256];
+    unsigned halfmoves, fullmove;
+    char flipped[GAME_TEXT_MAX] = "";
+    CHECK(sscanf(job->text, "%127s %c %7s %3s %u %u", ranks, &side, castling, ep, &halfmoves,
+                 &fullmove) == 6); /* as the game writes it */
+    for (char *rank; (rank = strrchr(ranks, '/')) != NULL; *rank = '\0') {
+        strcat(strcat(flipped, rank + 1), "/");
+    }
+    strcat(flipped, ranks);
+    swap_case(flipped);
+    swap_case(castling);
+    if (ep[0] != '-') {
+        ep[1] = (char)('1' + '8' - ep[1]);
+    }
+    snprintf(fen, sizeof fen, "%s %c %s %s %u %u", flipped, side == 'w' ? 'b' : 'w', castling, ep,
+             halfmoves, fullmove);
+    return job_set_position(job, job->game, fen, why, sizeof why);
+}
+
+static void say_no_position(void)
+{
+    printf("info string error: no position: the last one was refused\n");
+}
+
+/* Counts the legal move sequences by first move if `words`, which follow "go", are "perft N".
+ * False: they are not. */
+static bool obey_perft(const struct uci *u, const char *words)
+{
+    uint64_t depth;
+    words += strspn(words, " \t");
+    if (strncmp(words, "perft", 5) != 0) {
+        return false;
+    }
+    words += 5 + strspn(words + 5, " \t");
+    if (u->is_unset) {
+        say_no_position();
+    } else if (options_unsigned(words, 1, PERFT_DEPTH_MAX, &depth) == ERR_OK) {
+        perft(&u->job, (unsigned)depth);
+    } else {
+        printf("info string error: go perft N: a depth from 1 to %d, not '%.80s'\n",
+               PERFT_DEPTH_MAX, words);
+    }
+    return true;
+}
+
+/* False: it is no word of a person's. */
+static bool obey_person(struct uci *u, const char *word)
+{
+    const bool is_bench = strcmp(word, "bench") == 0, is_board = strcmp(word, "d") == 0;
+    const bool is_eval = strcmp(word, "eval") == 0, is_flip = strcmp(word, "flip") == 0;
+    if (!is_bench && !is_board && !is_eval && !is_flip) {
+        return false;
+    }
+    gui_stop(&u->gui);
+    if (is_bench) {
+        char name[] = "bench", *argv[] = {name, NULL};
+        (void)cli_bench(1, argv);
+    } else if (u->is_unset) {
+        say_no_position();
+    } else if (is_board) {
+        board(&u->job);
+    } else if (is_eval) {
+        evaluation(&u->job);
+    } else if (flip(&u->job) != ERR_OK) {
+        printf("info string error: %s\n", err_text(ERR_NOMEM));
+    }
+    return true;
+}
+
+/* ---- options ---- */
+
+enum { WANT_MAX = 256, OVERHEAD_MAX_MS = 5000 };
+
+static void say_options(const struct uci *u)
+{
+    const struct options_servers *servers = &u->resources.table.servers;
+    char address[OPTIONS_HOST_MAX + 16], url[REDIS_TEXT_MAX] = "<empty>";
+    if (u->resources.table.url != NULL) {
+        redis_address_text(&u->resources.table.redis, url);
+    }
+    printf("option name Hash type spin default %" PRIu64 " min 1 max %" PRIu64 "\n",
+           u->resources.hash_mib, u->hash_max_mib);
+    printf("option name Clear Hash type button\n");
+    printf("option name Move Overhead type spin default %" PRIu64 " min 0 max %d\n", u->overhead_ms,
+           OVERHEAD_MAX_MS);
+    printf("option name Threads type spin default %u min 1 max %d\n", u->resources.threads,
+           EMBEDDED_SLOTS_MAX);
+    printf("option name Servers type string default%s", servers->count == 0 ? " <empty>" : "");
+    for (unsigned i = 0; i < servers->count; i++) {
+        options_host_port_text(servers->server[i].host, servers->server[i].port, address,
+                               sizeof address);
+        printf("%c%s", i == 0 ? ' ' : ',', address);
+    }
+    printf("\n");
+    printf("option name Table type string default %s\n", url);
+    printf("option name Selection type combo default %s var plain var full\n",
+           u->full ? "full" : "plain");
+    printf("option name MultiPV type spin default %" PRIu64 " min 1 max %d\n", u->multipv,
+           SEARCH_LINES_MAX);
+    printf("option name Ponder type check default false\n");
+    printf("option name UCI_AnalyseMode type check default false\n");
+    printf("option name UCI_Chess960 type check default %s\n", u->chess960 ? "true" : "false");
+    printf("option name UCI_LimitStrength type check default %s\n",
+           u->is_limited ? "true" : "false");
+    printf("option name UCI_Elo type spin default %" PRIu64 " min %d max %d\n", u->elo, UCI_ELO_MIN,
+           UCI_ELO_MAX);
+    printf("option name SyzygyPath type string default <empty>\n");
+    printf("option name Strict type check default %s\n", u->strict ? "true" : "false");
+    printf("option name Algorithm type combo default %s", u->algorithm->name);
+    for (unsigned i = 0; algorithm_at(i) != NULL; i++) {
+        if (!algorithm_needs_peers(algorithm_at(i))) {
+            printf(" var %s", algorithm_at(i)->name);
+        }
+    }
+    printf("\n");
+}
+
+static bool is_empty(const char *value)
+{
+    return value[0] == '\0' || strcasecmp(value, "<empty>") == 0;
+}
+
+/* A Redis in place of shards. The line is no command line, so it may have a password in it. False,
+ * after a message: it is not taken. */
+static bool set_table(struct cli_table *table, const char *url)
+{
+    struct redis_address redis;
+    char why[REDIS_WHY_MAX];
+    if (is_empty(url)) {
+        table->url = NULL;
+        return true;
+    }
+    if (redis_address_parse(&redis, url, why) != ERR_OK ||
+        redis_address_environment(&redis, why) != ERR_OK) {
+        printf("info string error: %s\n", why);
+        return false;
+    }
+    table->redis = redis;
+    table->url = "set by the option Table";
+    table->servers.count = 0;
+    return true;
+}
+
+/* False: the value is none of the option's; `want` says what it takes. */
+static bool read_number(const char *value, uint64_t min, uint64_t max, uint64_t *out,
+                        char want[WANT_MAX])
+{
+    snprintf(want, WANT_MAX, "a number from %" PRIu64 " to %" PRIu64, min, max);
+    return options_unsigned(value, min, max, out) == ERR_OK;
+}
+
+static bool read_choice(const char *value, const char *yes, const char *no, bool *out,
+                        char want[WANT_MAX])
+{
+    const bool is_yes = strcasecmp(value, yes) == 0, is_no = strcasecmp(value, no) == 0;
+    snprintf(want, WANT_MAX, "%s or %s", yes, no);
+    *out = is_yes || is_no ? is_yes : *out;
+    return is_yes || is_no;
+}
+
+static bool read_algorithm(const char *value, const struct algorithm **out, char want[WANT_MAX])
+{
+    bool is_one = false;
+    size_t used = (size_t)snprintf(want, WANT_MAX, "one of");
+    for (unsigned i = 0; algorithm_at(i) != NULL && used < WANT_MAX; i++) {
+        const struct algorithm *algorithm = algorithm_at(i);
+        if (algorithm_needs_peers(algorithm)) { /* which is for selection plain */
+            continue;
+        }
+        used += (size_t)snprintf(want + used, WANT_MAX - used, " %s", algorithm->name);
+        if (strcasecmp(value, algorithm->name) == 0) {
+            is_one = true;
+            *out = algorithm;
+        }
+    }
+    return is_one;
+}
+
+static bool read_servers(const char *value, struct cli_table *table, char want[WANT_MAX])
+{
+    snprintf(want, WANT_MAX, "HOST:PORT,... or <empty>");
+    if (is_empty(value)) {
+        table->servers.count = 0;
+        return true;
+    }
+    bool ok = options_servers(value, &table->servers) == ERR_OK;
+    table->url = ok ? NULL : table->url;
+    return ok;
+}
+
+static void set_tablebase(const char *path)
+{
+    char why[WANT_MAX];
+    if (chess_tablebase_open(is_empty(path) ? NULL : path, why, sizeof why) != ERR_OK) {
+        printf("info string error: SyzygyPath: %s\n", why);
+    } else if (chess_tablebase_pieces() > 0) {
+        printf("info string Syzygy tables of up to %u pieces\n", chess_tablebase_pieces());
+    }
+}
+
+static void clear_engine(struct uci *u)
+{
+    if (u->gui.engine != NULL) {
+        engine_clear(u->gui.engine);
     }
 }
 
 static void close_engine(struct uci *u)
 {
     searching_metrics_close(&u->metrics);
-    engine_close(&u->engine);
+    engine_close(&u->gui.engine);
 }
+
+/* A value that the option does not take changes nothing. */
+static void take_option(struct uci *u, const char *name, const char *value)
+{
+    char want[WANT_MAX] = "";
+    uint64_t threads = u->resources.threads;
+    bool ok = true, reopens = false, ignored = false;
+    if (strcasecmp(name, "Hash") == 0) {
+        reopens = ok = read_number(value, 1, u->hash_max_mib, &u->resources.hash_mib, want);
+    } else if (strcasecmp(name, "Threads") == 0) {
+        reopens = ok = read_number(value, 1, EMBEDDED_SLOTS_MAX, &threads, want);
+        u->resources.threads = (uint32_t)threads;
+    } else if (strcasecmp(name, "Servers") == 0) {
+        reopens = ok = read_servers(value, &u->resources.table, want);
+    } else if (strcasecmp(name, "Table") == 0) {
+        reopens = set_table(&u->resources.table, value); /* it says itself what is wrong */
+    } else if (strcasecmp(name, "Clear Hash") == 0) {
+        clear_engine(u);
+    } else if (strcasecmp(name, "Move Overhead") == 0) {
+        ok = read_number(value, 0, OVERHEAD_MAX_MS, &u->overhead_ms, want);
+    } else if (strcasecmp(name, "MultiPV") == 0) {
+        ok = read_number(value, 1, SEARCH_LINES_MAX, &u->multipv, want);
+    } else if (strcasecmp(name, "Algorithm") == 0) {
+        ok = read_algorithm(value, &u->algorithm, want);
+    } else if (strcasecmp(name, "Strict") == 0) {
+        ok = read_choice(value, "true", "false", &u->strict, want);
+    } else if (strcasecmp(name, "Selection") == 0) {
+        ok = read_choice(value, "full", "plain", &u->full, want);
+    } else if (strcasecmp(name, "UCI_Chess960") == 0) {
+        ok = read_choice(value, "true", "false", &u->chess960, want);
+    } else if (strcasecmp(name, "UCI_LimitStrength") == 0) {
+        ok = read_choice(value, "true", "false", &u->is_limited, want);
+    } else if (strcasecmp(name, "UCI_Elo") == 0) {
+        ok = read_number(value, UCI_ELO_MIN, UCI_ELO_MAX, &u->elo, want);
+    } else if (strcasecmp(name, "SyzygyPath") == 0) {
+        set_tablebase(value);
+    } else if (strcasecmp(name, "Ponder") == 0 || strcasecmp(name, "UCI_AnalyseMode") == 0) {
+        ok = read_choice(value, "true", "false", &ignored, want); /* nothing to prepare */
+    } else {
+        printf("info string error: there is no option '%s'\n", name);
+    }
+    if (!ok) {
+        printf("info string error: option '%s' is %s, not '%s'\n", name, want, value);
+    } else if (reopens) {
+        close_engine(u);
+    }
+}
+
+/* ---- searching ---- */
 
 static bool ensure_engine(struct uci *u)
 {
-    if (u->engine != NULL) {
+    if (u->gui.engine != NULL) {
         return true;
     }
     char why[CLI_WHY_MAX];
-    enum err err = cli_engine_open(&u->engine, program, &u->options.resources, &quitting, why);
-    if (err != ERR_OK && u->good_hash_mib != 0 &&
-        u->options.resources.hash_mib > u->good_hash_mib) {
-        printf("info string error: Hash %" PRIu64 ": %s; it stays %" PRIu64 "\n",
-               u->options.resources.hash_mib, why, u->good_hash_mib);
-        u->options.resources.hash_mib = u->good_hash_mib;
-        err = cli_engine_open(&u->engine, program, &u->options.resources, &quitting, why);
+    enum err err = cli_engine_open(&u->gui.engine, program, &u->resources, u->gui.quitting, why);
+    struct cli_resources *r = &u->resources;
+    if (err != ERR_OK && (r->hash_mib != u->good_hash_mib || r->threads != u->good_threads)) {
+        printf("info string error: %s; Hash stays %" PRIu64 ", Threads %" PRIu32 "\n", why,
+               u->good_hash_mib, u->good_threads);
+        r->hash_mib = u->good_hash_mib;
+        r->threads = u->good_threads;
+        err = cli_engine_open(&u->gui.engine, program, r, u->gui.quitting, why);
     }
     if (err != ERR_OK) {
         printf("info string error: no search with these options: %s\n", why);
         return false;
     }
-    u->good_hash_mib = u->options.resources.hash_mib;
-    if (cli_metrics_open(&u->metrics, program, &u->options.resources, u->engine, &quitting, why) !=
+    u->good_hash_mib = r->hash_mib;
+    u->good_threads = r->threads;
+    if (cli_metrics_open(&u->metrics, program, r, u->gui.engine, &u->past, u->gui.quitting, why) !=
         ERR_OK) {
         printf("info string error: no metrics: %s\n", why);
     }
-    if (cli_table_is_given(&u->options.resources.table) && engine_shards_up(u->engine) == 0) {
-        char what[TRANSPORT_NONE_UP_MAX];
-        engine_none_up(u->engine, what);
-        printf("info string %s: searching alone\n", what);
+    char what[LANES_NONE_UP_MAX];
+    if (engine_none_up(u->gui.engine, what)) {
+        printf("info string %s; searching on this machine until one does\n", what);
     }
     return true;
 }
 
 static void go(struct uci *u, char *words)
 {
+    const struct chess_position *position = u->job.position;
     struct uci_limits limits;
     const struct engine_observer observer = {
         .self = u,
@@ -191,8 +507,8 @@ static void go(struct uci *u, char *words)
         .progress = say_helpers,
         .refused = say_refusal,
     };
-    stop(u);
-    if (uci_console_perft(u->is_unset ? NULL : &u->job, words)) {
+    gui_stop(&u->gui);
+    if (obey_perft(u, words)) {
         return;
     }
     if (u->is_unset) {
@@ -203,41 +519,37 @@ static void go(struct uci *u, char *words)
         printf("bestmove (none)\n");
         return;
     }
-    uci_read_limits(words, uci_black_to_move(u->job.text), (uint32_t)u->options.overhead_ms,
-                    &limits);
+    uci_read_limits(words, position->side == CHESS_BLACK, (uint32_t)u->overhead_ms, &limits);
     if (!uci_root_searchmoves(&u->job, &limits)) {
         printf("info string error: none of these searchmoves is legal\nbestmove (none)\n");
         return;
     }
-    u->infinite = limits.infinite || limits.ponder;
+    u->gui.is_held = limits.infinite || limits.ponder;
     u->mate = limits.mate;
     u->ponder_us = limits.ponder ? limits.time_ms * UINT64_C(1000) - limits.spare_us : 0;
-    u->ponder_until_us = 0;
+    u->gui.stop_us = 0;
     u->job.depth = (uint8_t)limits.depth;
     u->job.time_ms = limits.ponder ? 0 : limits.time_ms;
     u->job.spare_us = limits.ponder ? 0 : limits.spare_us;
     u->job.nodes = limits.nodes;
     u->job.at_once = true; /* a clock may run, and nobody is told the figures */
-    if (u->options.is_limited) {
-        uint64_t nodes = uci_nodes_of_elo(u->options.elo);
+    if (u->is_limited) {
+        uint64_t nodes = uci_nodes_of_elo(u->elo);
         u->job.nodes = limits.nodes == 0 || nodes < limits.nodes ? nodes : limits.nodes;
     }
-    u->job.lines = limits.mate == 0 ? (unsigned)u->options.lines : 1;
-    u->job.algorithm = u->options.algorithm;
-    u->job.strict = u->options.strict;
+    u->job.lines = limits.mate == 0 ? (unsigned)u->multipv : 1;
+    u->job.algorithm = u->algorithm;
+    u->job.strict = u->strict;
     /* Pruning depends on alpha: strict implies plain. A mate is proved or refuted by all moves. */
-    u->job.full = u->options.full && !u->options.strict && limits.mate == 0;
+    u->job.full = u->full && !u->strict && limits.mate == 0;
     u->lines.values.count = 0;
     if (u->job.full) {
         uci_root_tablebase(&u->job, &u->lines.values);
     }
-    uci_lines_begin(&u->lines, &u->job, limits.mate == 0 ? u->options.lines : 1);
+    uci_lines_begin(&u->lines, &u->job, limits.mate == 0 ? u->multipv : 1);
     u->job.remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     job_set_namespace(&u->job, 0);
-    background_begin(&u->search, u->engine, &u->job, &observer);
-    if (!u->search.is_running) {
-        say_best(u);
-    }
+    gui_begin(&u->gui, &u->job, &observer);
 }
 
 /* ---- positions and options ---- */
@@ -262,15 +574,6 @@ static bool make_moves(struct job *job, char *moves, char *why, size_t size)
     return true;
 }
 
-/* The text is what workers get. */
-static bool write_as_960(struct job *job, char *why, size_t size)
-{
-    char text[GAME_TEXT_MAX];
-    chess_write_as_960(job->position);
-    job->game->format(job->position, text);
-    return job_set_position(job, job->game, text, why, size) == ERR_OK;
-}
-
 /* The moves behind the word, which ends the text before it; NULL: there is no such word. */
 static char *cut_moves(char *words)
 {
@@ -291,7 +594,7 @@ static void set_position(struct uci *u, char *words)
     char why[256] = "position startpos|fen ... [moves ...]";
     const char *fen = NULL;
     struct job fresh = {0};
-    stop(u);
+    gui_stop(&u->gui);
     char *moves = cut_moves(words), *rest = words;
     const char *kind = strtok_r(words, " \t", &rest);
     if (kind != NULL && strcasecmp(kind, "fen") == 0) {
@@ -305,9 +608,17 @@ static void set_position(struct uci *u, char *words)
         }
     }
     bool ok = fen != NULL &&
-              job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK &&
-              (!u->options.chess960 || write_as_960(&fresh, why, sizeof why)) &&
-              (moves == NULL || make_moves(&fresh, moves, why, sizeof why));
+              job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK;
+    if (ok && why[0] != '\0') {
+        printf("info string %s\n", why);
+    }
+    if (ok && u->chess960) { /* the text is what workers get */
+        char text[GAME_TEXT_MAX];
+        ((struct chess_position *)fresh.position)->chess960 = true;
+        fresh.game->format(fresh.position, text);
+        ok = job_set_position(&fresh, fresh.game, text, why, sizeof why) == ERR_OK;
+    }
+    ok = ok && (moves == NULL || make_moves(&fresh, moves, why, sizeof why));
     u->is_unset = !ok;
     if (!ok) { /* to play a move of another position would be worse than none */
         printf("info string error: %s; there is no position until the next one\n", why);
@@ -346,24 +657,6 @@ static bool read_option(char *words, char **name, char **value)
     return out != *name;
 }
 
-static void set_option(struct uci *u, char *words)
-{
-    char *name, *value;
-    bool anew, clear;
-    stop(u);
-    if (!read_option(words, &name, &value)) {
-        printf("info string error: setoption name NAME value VALUE\n");
-        return;
-    }
-    uci_options_set(&u->options, name, value == NULL ? "" : value, &anew, &clear);
-    if (clear && u->engine != NULL) {
-        engine_clear(u->engine);
-    }
-    if (anew) {
-        close_engine(u);
-    }
-}
-
 /* ---- the loop ---- */
 
 /* False: there is no such command. */
@@ -371,46 +664,48 @@ static bool obey_word(struct uci *u, const char *word, char *rest)
 {
     if (strcmp(word, "uci") == 0) {
         printf("id name abdada %s\nid author the abdada authors\n", PROGRAM_VERSION);
-        uci_options_say(&u->options);
+        say_options(u);
         printf("uciok\n");
     } else if (strcmp(word, "isready") == 0) {
-        if (!u->search.is_running) {
+        if (!u->gui.is_running) {
             ensure_engine(u); /* opening the tables takes long: before "go" */
         }
         printf("readyok\n");
     } else if (strcmp(word, "ucinewgame") == 0) {
-        stop(u);
-        if (u->engine != NULL) {
-            engine_clear(u->engine);
-        }
+        gui_stop(&u->gui);
+        clear_engine(u);
     } else if (strcmp(word, "position") == 0) {
         set_position(u, rest);
     } else if (strcmp(word, "go") == 0) {
         go(u, rest);
     } else if (strcmp(word, "stop") == 0) {
-        stop(u);
+        gui_stop(&u->gui);
     } else if (strcmp(word, "ponderhit") == 0) {
-        u->infinite = false;
-        u->ponder_until_us = u->ponder_us ? clock_us() + u->ponder_us : 0;
+        u->gui.is_held = false;
+        u->gui.stop_us = u->ponder_us ? clock_us() + u->ponder_us : 0;
     } else if (strcmp(word, "setoption") == 0) {
-        set_option(u, rest);
-    } else if (uci_console_knows(word)) {
-        stop(u);
-        uci_console_obey(u->is_unset ? NULL : &u->job, word);
+        char *name, *value;
+        gui_stop(&u->gui);
+        if (read_option(rest, &name, &value)) {
+            take_option(u, name, value == NULL ? "" : value);
+        } else {
+            printf("info string error: setoption name NAME value VALUE\n");
+        }
     } else {
-        return strcmp(word, "debug") == 0 || strcmp(word, "register") == 0;
+        return obey_person(u, word) || strcmp(word, "debug") == 0 || strcmp(word, "register") == 0;
     }
     return true;
 }
 
 /* Words before one that is known are skipped, as UCI demands. False: quit. */
-static bool obey(struct uci *u, char *line)
+static bool obey(void *self, char *line)
 {
+    struct uci *u = self;
     char *rest = line;
     const char *first = NULL;
     for (char *word; (word = strtok_r(rest, " \t", &rest)) != NULL;) {
         if (strcmp(word, "quit") == 0) {
-            stop(u);
+            gui_stop(&u->gui);
             return false;
         }
         if (obey_word(u, word, rest)) {
@@ -424,133 +719,78 @@ static bool obey(struct uci *u, char *line)
     return true;
 }
 
-/* How long to wait for input or the end of the search. */
-static int poll_timeout_ms(const struct uci *u)
-{
-    if (u->search.is_running && u->search.has_ended && !u->infinite) {
-        return 0;
-    }
-    if (!u->search.is_running || u->ponder_until_us == 0) {
-        return BACKGROUND_PATIENCE_MS;
-    }
-    uint64_t now = clock_us(), until = u->ponder_until_us;
-    uint64_t left_ms = now < until ? (until - now + 999) / 1000 : 0;
-    return left_ms < BACKGROUND_PATIENCE_MS ? (int)left_ms : BACKGROUND_PATIENCE_MS;
-}
-
-/* Waits for input or for the end of the search, and keeps the sessions at the shards alive. */
-static bool input_is_there(struct uci *u)
-{
-    const enum background_event event = background_wait(&u->search, true, poll_timeout_ms(u));
-    if (event == BACKGROUND_GONE) {
-        atomic_store(&quitting, true);
-        return false;
-    }
-    if (u->search.is_running && u->ponder_until_us != 0 && clock_us() >= u->ponder_until_us) {
-        u->ponder_until_us = 0;
-        engine_stop(u->engine);
-    }
-    if (u->search.is_running && u->search.has_ended && !u->infinite) {
-        finish(u);
-    }
-    if (event == BACKGROUND_QUIET && !u->search.is_running && u->engine != NULL) {
-        engine_idle(u->engine, 0);
-    }
-    return event == BACKGROUND_INPUT;
-}
-
 /* What cannot be read may have been a position: see set_position. */
-static void refuse(struct uci *u, const char *start)
+static void refuse(void *self, const char *start, const char *why)
 {
+    struct uci *u = self;
     const bool is_position = strncmp(start + strspn(start, " \t"), "position", 8) == 0;
     if (is_position) {
-        stop(u);
+        gui_stop(&u->gui);
         u->is_unset = true;
     }
-    printf("info string error: a line is longer than %d bytes%s\n", COMMANDS_LINE_MAX - 2,
+    printf("info string error: %s%s\n", why,
            is_position ? "; there is no position until the next one" : "");
-}
-
-static void loop(struct uci *u)
-{
-    char start[64], *line;
-    bool going = true;
-    while (going && !u->input.is_closed && !atomic_load(&quitting)) {
-        if (!input_is_there(u)) {
-            continue;
-        }
-        if (!commands_read(&u->input, start, sizeof start)) {
-            refuse(u, start);
-        }
-        while (going && (line = commands_next(&u->input)) != NULL) {
-            going = obey(u, line);
-        }
-    }
-}
-
-/* After an end of input without "quit" a search with limits runs to its end, so that commands can
- * be piped in, unless nobody is there any more to read its answer. */
-static void drain_search(struct uci *u)
-{
-    bool waits = !u->infinite && u->ponder_until_us == 0;
-    while (u->search.is_running && waits && !u->search.has_ended && !atomic_load(&quitting) &&
-           background_wait(&u->search, false, BACKGROUND_PATIENCE_MS) != BACKGROUND_GONE) {
-    }
-    stop(u);
 }
 
 int cli_uci(int argc, char *argv[])
 {
     struct uci u = {
-        .options = {.resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
-                    .algorithm = algorithm_by_name("abdada"),
-                    .full = true,
-                    .overhead_ms = UCI_OVERHEAD_MS,
-                    .elo = UCI_ELO_MAX,
-                    .lines = 1},
+        .gui = {.self = &u, .obey = obey, .answer = say_best, .refuse = refuse},
+        .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
+        .algorithm = algorithm_by_name("abdada"),
+        .full = true,
+        .overhead_ms = UCI_OVERHEAD_MS,
+        .elo = UCI_ELO_MAX,
+        .multipv = 1,
     };
     char why[256];
+    struct cli_resources *resources = &u.resources;
+    enum { THREADS = 4 }; /* one searches; the C library keeps the stacks of others that ended */
+    const uint64_t most = memory_for_tables(THREADS) >> 20;
+    u.hash_max_mib = most < 1 ? 1 : most < CLI_HASH_MAX_MIB ? most : CLI_HASH_MAX_MIB;
+    if (resources->hash_mib > u.hash_max_mib) {
+        resources->hash_mib = u.hash_max_mib;
+    }
     const struct options_row table[] = {
-        CLI_TABLE_ROWS(u.options.resources.table),
-        CLI_THREADS_ROWS(u.options.resources),
-        CLI_PRIVATE_ROW(u.options.resources),
-        CLI_METRICS_ROW(&u.options.resources.metrics),
+        CLI_TABLE_ROWS(u.resources.table),
+        CLI_THREADS_ROWS(u.resources),
+        CLI_PRIVATE_ROW(u.resources),
+        CLI_METRICS_ROW(u.resources),
         {0},
     };
     const struct options options = {
         .program = program,
         .usage = "[OPTION]...",
         .summary = "Chess engine that speaks UCI on stdin and stdout.",
-        .version = PROGRAM_VERSION,
+        .example = {"abdada uci --threads 4 --hash 256",
+                    "abdada uci --servers ws1:7400,ws2:7400 --keys keys"},
         .table = table,
     };
     int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
-        status = cli_table_environment(program, &u.options.resources.table, false);
+        status = cli_table_environment(program, &u.resources.table, false);
     }
     if (status >= 0) {
         return status;
     }
-    if (!commands_open(&u.input) || !background_open(&u.search)) {
-        fprintf(stderr, "%s: no memory or no pipe: %s\n", program, strerror(errno));
-        commands_close(&u.input);
+    resources->game = games_by_name("chess");
+    u.good_hash_mib = resources->hash_mib;
+    u.good_threads = resources->threads;
+    if (cli_check_memory(resources->hash_mib, resources->game, resources->threads, why,
+                         sizeof why) != ERR_OK) {
+        return log_fail(program, "%s", why);
+    }
+    if (!gui_open(&u.gui, program)) {
         return 1;
     }
-    const enum err err =
-        job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why);
-    if (err != ERR_OK) {
+    const enum err err = job_set_position(&u.job, resources->game, "startpos", why, sizeof why);
+    if (err == ERR_OK) {
+        gui_loop(&u.gui);
+    } else {
         log_fail(program, "%s", err_text(err));
-        background_close(&u.search);
-        commands_close(&u.input);
-        return 1;
     }
-    signals_end_by(&quitting);
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* each line goes out at once */
-    loop(&u);
-    drain_search(&u);
     close_engine(&u);
     job_free(&u.job);
-    background_close(&u.search);
-    commands_close(&u.input);
-    return 0;
+    gui_close(&u.gui);
+    return err == ERR_OK ? 0 : 1;
 }

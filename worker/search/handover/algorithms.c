@@ -104,7 +104,7 @@ static const struct handover minimal_tree = {
 static const struct handover minimal_tree_static = {
     WITH_TASKS, .tasks = &(const struct task_rules){.preempts = true}};
 
-/* Those between half of the limit and the limit. */
+/* Nodes between half of the limit and the limit. */
 static bool skips_to_limit(const struct search_options *options, unsigned depth)
 {
     return depth > options->depth_limit / 2 && depth < options->depth_limit;
@@ -156,7 +156,7 @@ static bool skips_by_number(const struct search_options *options, unsigned depth
  * none. ABDADA's: those who run ahead find the move to begin with, and where many searchers wait
  * for a network they are in each other's way less. On threads of one process it brings nothing.
  * Not in games that are searched to their end, whose iterations are of unlike size: there it costs
- * more than it brings (docs/comparison.md). */
+ * more than it brings (docs/research/comparison.md). */
 static bool half_skip(const struct search_options *options, unsigned depth)
 {
     return options->number >= SEARCH_AWAY && options->game->depth_left == NULL &&

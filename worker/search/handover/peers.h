@@ -144,7 +144,7 @@ void peer_set_path(const struct search *s, struct peer_message *m, unsigned leng
 uint32_t peers_now_ms(const struct search *s);
 void peers_send(struct search *s, unsigned to, const struct peer_message *m);
 
-/* Of struct handover. */
+/* Functions of struct handover. */
 bool peers_run(struct search *s);
 void peers_serve(struct search *s);
 

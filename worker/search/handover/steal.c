@@ -1,17 +1,213 @@
-#include "worker/search/handover/steal_core.h"
+#include "worker/search/handover/steal.h"
 
 #include "common/rng.h"
+#include "worker/search/children.h"
+#include "worker/search/node.h"
+#include "worker/search/order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
+    SPLITS_MAX = 64,
+    PARKED_MAX = 32,
     PATIENCE_MS = 500, /* without a word of a slave, until it is asked for a sign; and then */
+    ANSWER_MS = 20, /* without an answer, until another searcher is asked */
 };
+
+enum child_state { CHILD_FREE, CHILD_MINE, CHILD_GIVEN, CHILD_TESTED, CHILD_DONE };
+
+/* A node whose children others may search. */
+struct split {
+    uint64_t id;
+    unsigned ply;
+    unsigned given; /* children that slaves have */
+    bool waits; /* no child is being searched by the master */
+    uint8_t state[GAME_MOVES_MAX];
+    uint16_t slave[GAME_MOVES_MAX];
+    uint32_t alive_ms[GAME_MOVES_MAX]; /* when the child's slave was last in touch */
+    bool asked[GAME_MOVES_MAX]; /* set when it was asked for a sign since */
+};
+
+struct parked {
+    uint16_t from;
+    uint32_t request;
+    uint16_t length;
+    uint16_t path[SEARCH_PLY_MAX];
+};
+
+struct steal {
+    struct split split[SPLITS_MAX]; /* nested as the tree is: the first is nearest to the root */
+    unsigned splits;
+    uint64_t serial, random;
+    uint32_t requests, wanted; /* the number of the request under way; 0: none */
+    unsigned whom; /* it was sent to */
+    uint32_t asked_ms; /* when it was sent */
+    bool is_idle; /* nothing is being searched */
+    bool has_task;
+    struct peer_message task; /* the answer to the request */
+    uint16_t master[SEARCH_PLY_MAX + 2]; /* by the ply of a node that was given: whose it is */
+    struct parked parked[PARKED_MAX];
+    unsigned parked_count;
+};
+
+static struct steal *steal_of(const struct search *s)
+{
+    return s->env.peers->peers->steal;
+}
 
 struct steal *steal_open(void)
 {
     return calloc(1, sizeof(struct steal));
+}
+
+/* A message about a child. */
+static void child_message(const struct search *s, struct peer_message *m, enum peer_kind kind,
+                          uint64_t split, uint32_t at)
+{
+    peer_message(s, m, kind);
+    m->child.split = split;
+    m->child.at = at;
+}
+
+/* ---- a slave ---- */
+
+/* To its master, unsearched. */
+static void return_work(struct search *s, const struct peer_message *work)
+{
+    struct peer_message m;
+    child_message(s, &m, STEAL_RESULT, work->child.split, work->child.at);
+    peers_send(s, work->from, &m);
+}
+
+/* A child of a divided node, by the master or a slave: as the rules say, for its value or tested.
+ */
+static enum search_visit visit_child(struct search *s, struct node *n, unsigned at,
+                                     bool *lacks_value)
+{
+    *lacks_value = false;
+    return s->options.algorithm->handover->steals->gives_tests
+               ? children_test(s, n, at, lacks_value)
+               : children_visit(s, n, at, false, 0);
+}
+
+/* The node of the master, with one child; then that child. */
+static enum search_visit visit_given(struct search *s, const struct peer_message *m,
+                                     bool *lacks_value)
+{
+    const struct steal_work *w = &m->work;
+    struct node *n = &s->node[m->length];
+    const unsigned moves_before = s->moves_used;
+    CHECK_THAT(moves_before + 2 <= MOVE_STACK, "there is room for two moves");
+    n->depth = w->depth;
+    n->alpha = w->alpha;
+    n->alpha_now = w->alpha_now;
+    n->beta = w->beta;
+    n->best = w->best;
+    n->best_move = 0;
+    n->pv.length = 0;
+    n->cut_node = w->cut_node;
+    n->prunes = n->reduces = false;
+    n->contended = n->in_flight = false;
+    n->resolved = RESOLVED_NOT;
+    n->path = n->longest_scout = 0;
+    n->split_id = w->child.split ^ w->child.at;
+    steal_of(s)->master[n->ply] = (uint16_t)m->from;
+    n->moves = &s->move_stack[s->moves_used];
+    n->moves[0] = w->eldest;
+    n->moves[1] = w->move;
+    n->move_count = 2;
+    s->moves_used += 2;
+    node_forget_path(n);
+    n->has_children = true;
+    enum search_visit visit = visit_child(s, n, 1, lacks_value);
+    n->has_children = false;
+    n->split_id = 0;
+    s->moves_used = moves_before;
+    if (!s->stopped && s->unwind == n->ply && !s->window_changed) {
+        s->unwind = NO_UNWIND; /* end_visit, too: the child may end before it has unwound */
+        return visit == VISIT_VALUE ? VISIT_VALUE : VISIT_ABORTED;
+    }
+    return visit;
+}
+
+/* Searches what was given (task), from the node of `ply` at which the position is, and reports; or
+ * returns it, if its path is none of this game's or leads elsewhere. */
+static void search_task(struct search *s, unsigned ply)
+{
+    const struct peer_message w = steal_of(s)->task;
+    const struct node *n = &s->node[w.length];
+    struct peer_message m;
+    unsigned made = ply, same = 0;
+    CHECK_THAT(steal_of(s)->has_task && w.length >= ply, "there is work, below this node");
+    steal_of(s)->has_task = false;
+    while (same < ply && same < w.length && s->node[same].move_now == w.moves[same]) {
+        same++;
+    }
+    while (same == ply && made < w.length &&
+           game_is_legal(s->options.game, s->position, w.moves[made])) {
+        s->options.game->make(s->position, w.moves[made++]);
+    }
+    const bool is_legal = same == ply && made == w.length &&
+                          game_is_legal(s->options.game, s->position, w.work.move.move);
+    for (unsigned i = made; i > ply && !is_legal; i--) {
+        s->options.game->unmake(s->position, w.moves[i - 1]);
+    }
+    if (!is_legal) { /* another process may say anything */
+        return_work(s, &w);
+        return;
+    }
+    for (unsigned i = ply; i < w.length; i++) {
+        struct node *above = &s->node[i];
+        if (i > ply || s->start_ply == w.length) { /* only a node on the way */
+            above->in_flight = above->has_children = false;
+            above->split_id = 0;
+        }
+        above->move_now = w.moves[i];
+        above[1].after_null = false;
+        above[1].excluded = 0;
+    }
+    s->counters.steals++;
+    bool lacks_value;
+    enum search_visit visit = visit_given(s, &w, &lacks_value);
+    for (unsigned i = w.length; i > ply; i--) {
+        s->options.game->unmake(s->position, w.moves[i - 1]);
+    }
+    child_message(s, &m, STEAL_RESULT, w.child.split, w.child.at);
+    struct steal_result *r = &m.result;
+    r->has_value = visit == VISIT_VALUE && !s->stopped;
+    r->lacks_value = lacks_value;
+    r->best = n->best;
+    r->repeats = n->repeats;
+    r->counts = n->counts;
+    r->path_scout = n->longest_scout;
+    r->path_again = n->path;
+    m.length = n->pv.length;
+    memcpy(m.moves, n->pv.move, n->pv.length * sizeof m.moves[0]);
+    peers_send(s, w.from, &m);
+}
+
+/* Asks for work below that node; NULL: for any. */
+static void ask(struct search *s, unsigned whom, const struct node *below)
+{
+    struct steal *st = steal_of(s);
+    struct peer_message m;
+    peer_message(s, &m, STEAL_REQUEST);
+    m.request.number = st->wanted = ++st->requests;
+    peer_set_path(s, &m, below != NULL ? below->ply : 0);
+    st->whom = whom;
+    st->asked_ms = peers_now_ms(s);
+    peers_send(s, whom, &m);
+}
+
+/* Whether the answer to the last request is still awaited. */
+static bool is_patient(struct search *s)
+{
+    struct steal *st = steal_of(s);
+    if (st->wanted != 0 && peers_now_ms(s) - st->asked_ms > ANSWER_MS) {
+        st->wanted = 0;
+    }
+    return st->wanted != 0;
 }
 
 /* ---- a master and its slaves ---- */
@@ -59,9 +255,7 @@ static void give(struct search *s, struct split *sp, unsigned at, const struct p
     const struct node *n = &s->node[sp->ply];
     struct peer_message m;
     struct steal_work *w = &m.work;
-    peer_message(s, &m, STEAL_WORK);
-    w->child.split = sp->id;
-    w->child.at = at;
+    child_message(s, &m, STEAL_WORK, sp->id, at);
     w->request = asked->request;
     w->eldest = n->moves[0];
     w->move = n->moves[at];
@@ -126,9 +320,7 @@ static void answer_parked(struct search *s, bool refuses)
 static void say_to_slave(struct search *s, const struct split *sp, unsigned at, enum peer_kind kind)
 {
     struct peer_message m;
-    peer_message(s, &m, kind);
-    m.child.split = sp->id;
-    m.child.at = at;
+    child_message(s, &m, kind, sp->id, at);
     peers_send(s, sp->slave[at], &m);
 }
 
@@ -137,8 +329,7 @@ static void say_to_slaves(struct search *s, const struct split *sp, enum peer_ki
 {
     const struct node *n = &s->node[sp->ply];
     struct peer_message m;
-    peer_message(s, &m, kind);
-    m.child.split = sp->id;
+    child_message(s, &m, kind, sp->id, 0);
     if (kind == STEAL_NARROW) {
         m.narrow.alpha = n->alpha_now;
         m.narrow.beta = n->beta;
@@ -154,7 +345,7 @@ static void say_to_slaves(struct search *s, const struct split *sp, enum peer_ki
 
 /* As children_take_value, but the line comes with the message. After a test that lacks the value
  * `best` is what it was when the child was given: not better. */
-static void take_value(struct search *s, struct split *sp, const struct peer_message *m)
+static void on_value(struct search *s, struct split *sp, const struct peer_message *m)
 {
     struct node *n = &s->node[sp->ply];
     const struct steal_result *r = &m->result;
@@ -188,7 +379,7 @@ static void take_value(struct search *s, struct split *sp, const struct peer_mes
     }
 }
 
-static void take_result(struct search *s, const struct peer_message *m)
+static void on_result(struct search *s, const struct peer_message *m)
 {
     const struct steal_result *r = &m->result;
     const unsigned at = r->child.at;
@@ -204,7 +395,7 @@ static void take_result(struct search *s, const struct peer_message *m)
     }
     sp->state[at] = !r->has_value ? CHILD_FREE : r->lacks_value ? CHILD_TESTED : CHILD_DONE;
     if (r->has_value) {
-        take_value(s, sp, m);
+        on_value(s, sp, m);
     }
 }
 
@@ -225,7 +416,7 @@ static bool is_mine(struct search *s, const struct peer_message *m)
 }
 
 /* From a slave who has the child; or from the master, who asks whether it is so. */
-static void take_sign(struct search *s, const struct peer_message *m)
+static void on_sign(struct search *s, const struct peer_message *m)
 {
     struct steal *st = steal_of(s);
     const unsigned at = m->child.at;
@@ -238,13 +429,11 @@ static void take_sign(struct search *s, const struct peer_message *m)
         return;
     }
     if (!is_next(st, m) && !is_mine(s, m)) {
-        steal_return_work(s, m);
+        return_work(s, m);
         return;
     }
     struct peer_message sign;
-    peer_message(s, &sign, STEAL_SIGN);
-    sign.child.split = m->child.split;
-    sign.child.at = at;
+    child_message(s, &sign, STEAL_SIGN, m->child.split, at);
     sign.sign.is_answer = true;
     peers_send(s, m->from, &sign);
 }
@@ -274,7 +463,7 @@ static void watch_slaves(struct search *s, struct split *sp)
 
 /* ---- what comes ---- */
 
-static void take_request(struct search *s, const struct peer_message *m)
+static void on_request(struct search *s, const struct peer_message *m)
 {
     struct steal *st = steal_of(s);
     struct parked asked = {
@@ -295,7 +484,7 @@ void steal_take(struct search *s, const struct peer_message *m)
     struct steal *st = steal_of(s);
     switch ((enum peer_kind)m->kind) {
     case STEAL_REQUEST:
-        take_request(s, m);
+        on_request(s, m);
         break;
     case STEAL_NO_WORK:
         st->wanted = m->request.number == st->wanted ? 0 : st->wanted;
@@ -303,7 +492,7 @@ void steal_take(struct search *s, const struct peer_message *m)
     case STEAL_WORK:
         if (st->wanted == 0 || m->work.request != st->wanted || m->from != st->whom) {
             /* it is not waited for any more */
-            steal_return_work(s, m);
+            return_work(s, m);
             break;
         }
         st->wanted = 0;
@@ -311,13 +500,13 @@ void steal_take(struct search *s, const struct peer_message *m)
         st->has_task = true;
         break;
     case STEAL_RESULT:
-        take_result(s, m);
+        on_result(s, m);
         break;
     case STEAL_NARROW:
     case STEAL_ABORT:
         if (is_next(st, m)) {
             st->has_task = false; /* not begun yet: a new window is as good a reason */
-            steal_return_work(s, m);
+            return_work(s, m);
         } else if (!is_mine(s, m)) {
             break;
         } else if (m->kind == STEAL_ABORT) {
@@ -327,7 +516,7 @@ void steal_take(struct search *s, const struct peer_message *m)
         }
         break;
     case STEAL_SIGN:
-        take_sign(s, m);
+        on_sign(s, m);
         break;
     case TASK_WORK:
     case TASK_DROP:
@@ -359,13 +548,13 @@ bool steal_work(struct search *s)
     if (st->has_task) {
         st->is_idle = false;
         peers_begin_work(s, st->task.length, (unsigned)st->task.work.iteration);
-        steal_search_task(s, 0);
+        search_task(s, 0);
         st->is_idle = true;
         return true;
     }
-    if (!steal_is_patient(s) && port->count >= 2) {
+    if (!is_patient(s) && port->count >= 2) {
         unsigned whom = rng_below(&st->random, port->count - 1);
-        steal_ask(s, whom + (whom >= port->index), NULL);
+        ask(s, whom + (whom >= port->index), NULL);
     }
     return false;
 }
@@ -394,25 +583,25 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
         watch_slaves(s, sp);
         if (!has_to_wait(s, n, sp)) {
             if (st->has_task) {
-                steal_return_work(s, &st->task);
+                return_work(s, &st->task);
                 st->has_task = false;
             }
             break;
         }
         if (st->has_task && st->task.length <= n->ply) { /* that is no work below this node */
             st->has_task = false;
-            steal_return_work(s, &st->task);
+            return_work(s, &st->task);
         }
         if (st->has_task) {
-            steal_search_task(s, n->ply);
+            search_task(s, n->ply);
             continue;
         }
-        if (!steal_is_patient(s)) {
+        if (!is_patient(s)) {
             unsigned skip = rng_below(&st->random, sp->given), at = 0;
             while (sp->state[at] != CHILD_GIVEN || skip-- > 0) {
                 at++;
             }
-            steal_ask(s, sp->slave[at], n);
+            ask(s, sp->slave[at], n);
         }
         port->wait(port->self);
     }
@@ -433,7 +622,7 @@ static enum search_visit search_divided(struct search *s, struct node *n, struct
         } else if ((at = free_child(n, sp)) < n->move_count) {
             bool lacks_value;
             sp->state[at] = CHILD_MINE;
-            visit = steal_visit(s, n, at, &lacks_value);
+            visit = visit_child(s, n, at, &lacks_value);
             sp->state[at] = lacks_value ? CHILD_TESTED : CHILD_DONE;
         } else if (sp->given > 0) {
             await_slaves(s, n, sp);

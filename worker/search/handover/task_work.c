@@ -104,19 +104,9 @@ static bool has_room(struct task_work *t)
     return true;
 }
 
-/* A sign that the task is here. */
-static void answer(struct search *s, const struct peer_message *work)
-{
-    struct peer_message m;
-    peer_message(s, &m, TASK_RESULT);
-    m.known.key = work->offer.key;
-    m.known.request = work->offer.request;
-    peers_send(s, work->from, &m);
-}
-
 /* Takes a task, or another window or depth of a known task. A task for which there is no room is
  * lost, and the master finds out by its silence. */
-static void take_work(struct search *s, const struct peer_message *m)
+static void on_work(struct search *s, const struct peer_message *m)
 {
     const struct task_offer *o = &m->offer;
     struct task_work *t = task_work_of(s);
@@ -126,8 +116,12 @@ static void take_work(struct search *s, const struct peer_message *m)
     if (!is_valid || (task == NULL && !has_room(t))) {
         return;
     }
-    if (o->asks) {
-        answer(s, m);
+    if (o->asks) { /* for a sign that the task is here */
+        struct peer_message sign;
+        peer_message(s, &sign, TASK_RESULT);
+        sign.known.key = o->key;
+        sign.known.request = o->request;
+        peers_send(s, m->from, &sign);
     }
     if (task != NULL && (int32_t)(o->request - task->request) <= 0) {
         return; /* this task is known, or a later message about it came first */
@@ -163,7 +157,7 @@ static void remove_task(struct task_work *t, struct task *task)
     *task = t->task[--t->count];
 }
 
-static void take_drop(struct search *s, const struct peer_message *m)
+static void on_drop(struct search *s, const struct peer_message *m)
 {
     struct task_work *t = task_work_of(s);
     struct task *task = task_of(t, m->drop.key);
@@ -183,9 +177,9 @@ void tasks_take(struct search *s, const struct peer_message *m)
             tasks_take_result(s, m);
         }
     } else if (m->kind == TASK_WORK) {
-        take_work(s, m);
+        on_work(s, m);
     } else if (m->kind == TASK_DROP) {
-        take_drop(s, m);
+        on_drop(s, m);
     }
 }
 
@@ -210,12 +204,7 @@ static enum search_visit search_task(struct search *s, const struct task *task, 
         return VISIT_STOP;
     }
     peers_begin_work(s, task->length, task->iteration);
-    n->depth = (int)depth;
-    n->alpha = task->alpha;
-    n->beta = task->beta;
-    n->exclusive = n->after_null = false;
-    n->excluded = 0;
-    n->cut_node = task->cut_node;
+    node_prepare(n, (int)depth, task->alpha, task->beta, task->cut_node);
     n->split_id = ++task_work_of(s)->serial;
     s->counters.steals++;
     enum search_visit visit = node_search(s, n);

@@ -2,7 +2,6 @@
 
 #include "common/tt/ops.h"
 #include "worker/search/children.h"
-#include "worker/search/handover/task_places.h"
 #include "worker/search/node.h"
 #include "worker/search/order.h"
 
@@ -10,14 +9,45 @@
 #include <string.h>
 
 enum {
+    PLACES = 1 << 18, /* a power of two */
+    PLACES_USED = PLACES / 4 * 3,
+    KNOWN = 6, /* results kept of a position */
     HAND_MAX = 256, /* tasks of a worker; what is more waits for the next pass */
     SIGNATURE_PLIES = 12,
     SIGNATURE_BITS = 5,
     PATIENCE_MS = 500, /* without a sign of a worker, until it is asked for one; and again, until
                           others have its tasks */
     MARGIN = 2, /* aspiration widths */
-    NO_PEER = PLACE_UNOWNED,
+    NO_PEER = UINT16_MAX,
     NO_PLY = SEARCH_PLY_MAX + 1,
+};
+
+/* What is known of a position at a depth. */
+struct known {
+    uint8_t depth;
+    int16_t lower, upper;
+    uint16_t move; /* the best; 0: not known */
+};
+
+/* A position of the master's tree. */
+struct place {
+    uint64_t key; /* 0: none */
+    uint16_t move; /* the best of the last pass */
+    uint16_t owner; /* the worker that has or had it, or NO_PEER */
+    bool is_task; /* it is in the list of tasks, the owner's */
+    uint8_t depth; /* ... to be searched to */
+    int16_t alpha, beta; /* ... in this window */
+    uint32_t pass; /* the last that came to it as a task */
+    uint32_t request; /* its number */
+    bool has_static;
+    int16_t value; /* `has_static`: the evaluation */
+    unsigned known_count;
+    struct known known[KNOWN]; /* the deepest first */
+};
+
+struct places {
+    struct place *at; /* PLACES of them, zeroes at first */
+    unsigned used;
 };
 
 /* What the master knows of a worker. */
@@ -47,6 +77,72 @@ struct tasks {
     bool is_new; /* a result has come since the pass began */
 };
 
+/* ---- positions, and what is known of each; nothing is moved while it is used ---- */
+
+/* The place of that key, a new one without an owner if need be. NULL: there is no room for it. */
+static struct place *place_of(struct places *t, uint64_t key)
+{
+    key = key == 0 ? 1 : key;
+    uint64_t at = key & (PLACES - 1);
+    while (t->at[at].key != key) {
+        if (t->at[at].key == 0) {
+            if (t->used == PLACES_USED) {
+                return NULL;
+            }
+            t->used++;
+            t->at[at].key = key;
+            t->at[at].owner = NO_PEER;
+            break;
+        }
+        at = (at + 1) & (PLACES - 1);
+    }
+    return &t->at[at];
+}
+
+/* Takes a result. False: it says nothing new. */
+static bool place_take(struct place *p, const struct task_result *m)
+{
+    CHECK_THAT(p->known_count <= KNOWN, "the results of a place fit");
+    const int depth = m->depth;
+    unsigned at = 0;
+    while (at < p->known_count && p->known[at].depth > depth) {
+        at++;
+    }
+    if (at == p->known_count || p->known[at].depth != depth) {
+        at = at < KNOWN ? at : KNOWN - 1;
+        p->known_count += p->known_count < KNOWN;
+        memmove(&p->known[at + 1], &p->known[at], (p->known_count - at - 1) * sizeof p->known[0]);
+        p->known[at] = (struct known){(uint8_t)depth, -GAME_INFINITE, GAME_INFINITE, 0};
+    }
+    struct known *k = &p->known[at];
+    const struct known before = *k;
+    if (m->alpha > k->upper || m->beta < k->lower) { /* not strict, or a lie: asked once more it
+                                                        might contradict itself for ever */
+        k->lower = k->upper = (int16_t)m->best;
+        k->move = m->move;
+    } else if (m->alpha > k->lower || (m->alpha == k->lower && k->move == 0)) {
+        k->move = m->move; /* the one that proved the lower bound, or none */
+    }
+    k->lower = m->alpha > k->lower ? (int16_t)m->alpha : k->lower;
+    k->upper = m->beta < k->upper ? (int16_t)m->beta : k->upper;
+    k->upper = k->upper < k->lower ? k->lower : k->upper;
+    p->move = m->move != 0 ? m->move : p->move;
+    return k->lower != before.lower || k->upper != before.upper;
+}
+
+/* The deepest result, of `most` plies at most, that says where the value lies in the window; NULL:
+ * there is none. */
+static const struct known *place_deepest(const struct place *p, int most, int alpha, int beta)
+{
+    for (unsigned i = 0; i < p->known_count; i++) {
+        const struct known *k = &p->known[i];
+        if (k->depth <= most && (k->lower >= beta || k->upper <= alpha || k->lower == k->upper)) {
+            return k;
+        }
+    }
+    return NULL;
+}
+
 static struct tasks *tasks_of(const struct search *s)
 {
     return s->env.peers->peers->tasks;
@@ -66,12 +162,6 @@ void tasks_free(struct tasks **tasks)
         free(*tasks);
         *tasks = NULL;
     }
-}
-
-static bool is_master(const struct search *s)
-{
-    return peers_are_there(s) && s->options.algorithm->handover->tasks != NULL &&
-           s->env.peers->owns_root && s->env.peers->count >= 2 && s->env.peers->count < NO_PEER;
 }
 
 /* Searchers come while a search runs. Without memory those who come late get no tasks. */
@@ -124,7 +214,9 @@ static void make_ready(struct search *s)
 static bool has_tree(struct search *s)
 {
     const struct tasks *t = tasks_of(s);
-    if (!is_master(s) || s->iteration < TASKS_DEPTH) {
+    const struct peer_port *port = s->env.peers;
+    if (!port->owns_root || port->count < 2 || port->count >= NO_PEER ||
+        s->iteration < TASKS_DEPTH) {
         return false;
     }
     if (!t->is_ready) {
@@ -242,12 +334,6 @@ static bool is_overdue(const struct tasks *t, const struct hand *h)
     return h->tasks > 0 && t->now_ms - h->seen > PATIENCE_MS;
 }
 
-static bool is_lost(const struct tasks *t, const struct hand *h)
-{
-    return is_overdue(t, h) && h->asked_pass != 0 && h->asked_pass != t->pass &&
-           t->now_ms - h->asked > PATIENCE_MS;
-}
-
 /* The window of the task, around that of the leaf; if a pass comes to a position twice, around
  * both. False: it was wide enough. */
 static bool fit(const struct search *s, const struct node *n, struct place *p)
@@ -278,7 +364,9 @@ static unsigned owner_of(struct search *s, struct place *p)
         other = least_busy(s, NO_PEER);
         return t->hand[other].tasks < HAND_MAX ? other : NO_PEER;
     }
-    if (is_lost(t, h)) { /* no DROP: if the worker is alive its next result is welcome */
+    if (is_overdue(t, h) && h->asked_pass != 0 && h->asked_pass != t->pass &&
+        t->now_ms - h->asked > PATIENCE_MS) {
+        /* It is lost. No DROP: if the worker is alive its next result is welcome. */
         set_silent(t, p->owner, true);
         return least_busy(s, p->owner);
     }

@@ -10,12 +10,12 @@ raises Error in the child.
 from . import packed
 from ._cluster import Analysis, Cluster, Progress
 from ._errors import Error, InvalidArgument, NoWorkers, Refused, Unavailable
-from ._handle import namespace, version
+from ._handle import mix, namespace, version
 from ._table import (DEPTH_MAX, SCORE_MAX, Answer, Ask, Bound, Node, Peeked, Store, Table, Verdict)
 
 __all__ = [
     "DEPTH_MAX", "SCORE_MAX", "Analysis", "Answer", "Ask", "Bound", "Cluster", "Error", "InvalidArgument", "NoWorkers",
-    "Node", "Peeked", "Progress", "Refused", "Store", "Table", "Unavailable", "Verdict", "namespace", "packed",
+    "Node", "Peeked", "Progress", "Refused", "Store", "Table", "Unavailable", "Verdict", "mix", "namespace", "packed",
     "version",
 ]
 __version__ = "0.2.0"

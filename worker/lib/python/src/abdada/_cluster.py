@@ -3,7 +3,7 @@ import collections
 import time as clock
 from typing import Any, Deque, Dict, Iterator, NamedTuple, NoReturn, Optional, Set, Tuple
 
-from ._errors import Error, InvalidArgument, NoWorkers, Refused, Unavailable, checked
+from ._errors import Error, NoWorkers, Refused, Unavailable, c_text, call, checked, invalid
 from ._handle import Handle, Keys, Servers, not_copied, slice_ms
 from ._native import ffi, lib
 
@@ -192,19 +192,17 @@ class Cluster(Handle):
         Iterating raises Unavailable, NoWorkers or Refused when that has lasted for `patience` seconds, and Refused at
         once when each worker has refused. Workers may come, go and die meanwhile.
         """
-        if time is not None and not 0 < time < 4e6:
-            raise InvalidArgument(f"time is {time} seconds", lib.ABDADA_E_ARGUMENT)
-        texts = [ffi.new("char[]", text.encode()) for text in (game, position, algorithm)]
-        try:
-            job = ffi.new("struct abdada_job *", {
-                "struct_size": ffi.sizeof("struct abdada_job"),
-                "game": texts[0], "position": texts[1], "algorithm": texts[2],
-                "flags": (lib.ABDADA_JOB_STRICT if strict else 0) | (lib.ABDADA_JOB_FULL if full else 0) |
-                         (lib.ABDADA_JOB_FRESH if fresh else 0),
-                "depth": depth or 0, "time_ms": 0 if time is None else max(1, round(1000 * time)), "nodes": nodes or 0,
-                "remote_depth": remote_depth or 0})
-        except OverflowError as wrong:
-            raise InvalidArgument(str(wrong), lib.ABDADA_E_ARGUMENT) from None
+        if not call(lambda: time is None or 0 < time < 4e6):
+            raise invalid(f"time is {time} seconds")
+        if not call(lambda: patience >= 0):
+            raise invalid(f"patience is {patience} seconds")
+        texts = [c_text("game", game), c_text("position", position), c_text("algorithm", algorithm)]
+        job = call(lambda: ffi.new("struct abdada_job *", {
+            "struct_size": ffi.sizeof("struct abdada_job"), "game": texts[0], "position": texts[1], "algorithm": texts[2],
+            "flags": (lib.ABDADA_JOB_STRICT if strict else 0) | (lib.ABDADA_JOB_FULL if full else 0) |
+                     (lib.ABDADA_JOB_FRESH if fresh else 0),
+            "depth": 0 if depth is None else depth, "time_ms": 0 if time is None else max(1, round(1000 * time)),
+            "nodes": 0 if nodes is None else nodes, "remote_depth": 0 if remote_depth is None else remote_depth}))
         out = ffi.new("uint64_t *")
         checked(lib.abdada_job_post(self._handle, job, out))
         lib.abdada_serve(self._handle)

@@ -1,4 +1,6 @@
 """What goes wrong, and how a number from the library becomes an exception."""
+from typing import Any, Callable, List
+
 from ._native import ffi, lib
 
 
@@ -11,7 +13,7 @@ class Error(Exception):
 
 
 class InvalidArgument(Error, ValueError):
-    """A value is outside its range, or the servers are not understood."""
+    """A value is outside its range or of another type, or the servers are not understood."""
 
 
 class Unavailable(Error):
@@ -29,6 +31,7 @@ class Refused(Error):
 _KINDS = {
     lib.ABDADA_E_ARGUMENT: InvalidArgument,
     lib.ABDADA_E_ADDRESS: InvalidArgument,
+    lib.ABDADA_E_UNKNOWN: InvalidArgument,
     lib.ABDADA_E_UNAVAILABLE: Unavailable,
 }
 
@@ -44,3 +47,30 @@ def checked(code: int) -> int:
     if code < 0:
         raise error(code)
     return code
+
+
+def invalid(text: str) -> InvalidArgument:
+    return InvalidArgument(text, lib.ABDADA_E_ARGUMENT)
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """function(*arguments), where C has no room for a value, or Python says that it is of another type."""
+    try:
+        return function(*arguments)
+    except InvalidArgument:
+        raise
+    except (AttributeError, BufferError, LookupError, OverflowError, TypeError, ValueError) as wrong:
+        raise invalid(str(wrong)) from wrong
+
+
+def listed(values: Any) -> List[Any]:
+    """A list of what the caller gives to iterate over. What its own generator raises stays as it is."""
+    return list(call(iter, values))
+
+
+def c_text(what: str, value: Any, encode: Callable[[Any], bytes] = str.encode) -> Any:
+    """char[] of a text. The library would read only what is before a zero byte, so that two texts would be one."""
+    encoded = call(encode, value)
+    if b"\0" in encoded:
+        raise invalid(f"{what} has a zero byte: {value!r}")
+    return ffi.new("char[]", encoded)

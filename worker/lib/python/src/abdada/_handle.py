@@ -4,7 +4,7 @@ import time
 from types import TracebackType
 from typing import Any, Dict, List, NoReturn, Optional, Sequence, Type, TypeVar, Union
 
-from ._errors import Unavailable, checked, error
+from ._errors import Unavailable, c_text, call, checked, error, listed
 from ._native import ffi, lib
 
 Servers = Union[str, Sequence[str]]
@@ -16,7 +16,12 @@ _WHY_BYTES = 512
 
 def namespace(text: str) -> int:
     """64 mixed bits of a text that names all that makes scores comparable: "my engine 3, nnue 7, strict"."""
-    return int(lib.abdada_hash(text.encode()))
+    return int(lib.abdada_hash(c_text("namespace", text)))
+
+
+def mix(bits: int) -> int:
+    """64 well-mixed bits of any 64, to make a key of what is not mixed; different ones of different ones."""
+    return int(call(lib.abdada_mix, bits))
 
 
 def version() -> str:
@@ -38,16 +43,17 @@ class Handle:
     """A client of a cluster: `with Table(...) as table:`; or call close()."""
 
     def __init__(self, servers: Servers, role: int, namespace_id: int, flags: int, keys: Keys, name: str,
-                 answer_timeout: float) -> None:
+                 answer_timeout: float, share_depth: int = 0, share_rate: int = 0) -> None:
         self._handle: Any = ffi.NULL
-        texts = [ffi.new("char[]", (servers if isinstance(servers, str) else ",".join(servers)).encode()),
-                 ffi.NULL if keys is None else ffi.new("char[]", os.fsencode(keys)),
-                 ffi.new("char[]", name.encode())]
+        texts = [c_text("servers", servers if isinstance(servers, str) else call(",".join, listed(servers))),
+                 ffi.NULL if keys is None else c_text("keys", keys, os.fsencode),
+                 c_text("name", name)]
         why = ffi.new("char[]", _WHY_BYTES)
-        options = ffi.new("struct abdada_options *", {
+        options = call(lambda: ffi.new("struct abdada_options *", {
             "struct_size": ffi.sizeof("struct abdada_options"), "servers": texts[0], "keys": texts[1],
             "namespace_id": namespace_id, "role": role, "flags": flags, "name": texts[2],
-            "answer_ms": max(1, round(1000 * answer_timeout)), "why": why, "why_size": _WHY_BYTES})
+            "answer_ms": max(1, round(1000 * answer_timeout)), "why": why, "why_size": _WHY_BYTES,
+            "share_depth": share_depth, "share_rate": share_rate}))
         out = ffi.new("struct abdada **")
         code = lib.abdada_open(out, options)
         if code < 0:
@@ -93,9 +99,9 @@ class Handle:
     def wait_connected(self, timeout: float = 5.0) -> int:
         """Waits until shards are up, all of them or those that come soon after the first, and returns how many.
         Raises Unavailable, with the reason of one that refuses us if it says any."""
-        end = time.monotonic() + timeout
+        end = call(lambda: time.monotonic() + timeout)
         while True:
-            wait_ms = slice_ms(end)
+            wait_ms = call(slice_ms, end)
             code = lib.abdada_wait_connected(self._handle, wait_ms)
             if code != lib.ABDADA_E_UNAVAILABLE:
                 return checked(code)
@@ -122,7 +128,7 @@ class Handle:
         room = 256
         while True:
             out = ffi.new("struct abdada_figure[]", room)
-            count = checked(read(out, room))
+            count = checked(call(read, out, room))
             if count <= room:
                 return {ffi.string(out[i].name).decode(): out[i].value for i in range(count)}
             room = count

@@ -1,8 +1,8 @@
 """The table for a search of one's own."""
 import enum
-from typing import Any, Iterable, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
-from ._errors import InvalidArgument, checked
+from ._errors import call, checked, invalid, listed
 from ._handle import Handle, Keys, Servers, namespace as hash_of
 from ._native import ffi, lib
 from .packed import ANSWER, ASK, EXCLUSIVE, PEEK, PEEKED, RELEASE, STORE, STRICT, Layout
@@ -30,7 +30,8 @@ class Bound(enum.IntFlag):
 
 
 class Answer(NamedTuple):
-    """To an ask. OPEN and ALONE: alpha, beta; CUT: score. move: the best known, 0 none. nproc: searchers in the node."""
+    """To an ask. OPEN and ALONE: alpha, beta; CUT: score, and bound, what it says of the value of the depth asked or more.
+    move: the best known, 0 none. nproc: searchers in the node."""
 
     verdict: Verdict
     score: int
@@ -38,6 +39,7 @@ class Answer(NamedTuple):
     beta: int
     move: int
     nproc: int
+    bound: Bound = Bound(0)
 
 
 class Peeked(NamedTuple):
@@ -83,26 +85,22 @@ class Node(NamedTuple):
 
 
 _VERDICTS = [Verdict(number) for number in range(4)]
+_BOUNDS = [Bound(number) for number in range(4)]
+_TAKEN_MAX = 4096  # results that the library keeps until they are taken
 
 
-def _array(kind: str, rows: List[Any]) -> Any:
-    try:
-        return ffi.new(kind, rows)
-    except OverflowError as wrong:
-        raise InvalidArgument(str(wrong), lib.ABDADA_E_ARGUMENT) from None
+def _array(kind: str, row: Callable[[Any], Any], operations: Any) -> Any:
+    listed_operations = listed(operations)
+    return call(lambda: ffi.new(kind, [row(operation) for operation in listed_operations]))
 
 
 def _records(layout: Layout, buffer: Any, writable: bool = False) -> Any:
     """Those of a caller's buffer, where they lie."""
     size, boundary = ffi.sizeof(layout.struct), ffi.alignof(layout.struct)
-    try:
-        length = memoryview(buffer).nbytes
-        records = ffi.from_buffer(layout.struct + "[]", buffer, writable)
-    except (BufferError, ValueError) as wrong:
-        raise InvalidArgument(str(wrong), lib.ABDADA_E_ARGUMENT) from None
+    length = call(memoryview, buffer).nbytes
+    records = call(ffi.from_buffer, layout.struct + "[]", buffer, writable)
     if length % size != 0 or (length > 0 and int(ffi.cast("uintptr_t", records)) % boundary != 0):
-        raise InvalidArgument(f"wanted records of {size} bytes ({layout.struct}) at a multiple of {boundary}",
-                              lib.ABDADA_E_ARGUMENT)
+        raise invalid(f"wanted records of {size} bytes ({layout.struct}) at a multiple of {boundary}")
     return records
 
 
@@ -111,12 +109,12 @@ def _results(layout: Layout, count: int, buffer: Any) -> Tuple[Any, Any]:
     buffer = bytearray(count * ffi.sizeof(layout.struct)) if buffer is None else buffer
     records = _records(layout, buffer, True)
     if len(records) < count:
-        raise InvalidArgument(f"room for {len(records)} results of {count}", lib.ABDADA_E_ARGUMENT)
+        raise invalid(f"room for {len(records)} results of {count}")
     return records, buffer
 
 
 def _answer(a: Any) -> Answer:
-    return Answer(_VERDICTS[a.verdict], a.score, a.alpha, a.beta, a.move, a.nproc)
+    return Answer(_VERDICTS[a.verdict], a.score, a.alpha, a.beta, a.move, a.nproc, _BOUNDS[a.bound])
 
 
 def _peeked(p: Any) -> Peeked:
@@ -130,7 +128,8 @@ class Table(Handle):
     "redis://HOST:PORT". namespace: a number, or a text that names all that makes scores comparable (game, rules,
     evaluation, its version, the kind of search): programs of different namespaces never meet. raw_keys: keys are used
     as they are. keys: a directory that `abdada keygen` made. name: for people who list sessions. answer_timeout: the
-    longest that a call waits for a shard, in seconds.
+    longest that a call waits for a shard, in seconds. share_depth: of results that share() sends, 1 to 63; 0: there is no
+    feed. share_rate: results of others a second above which deeper ones alone are sent; 0: a million.
 
     Returns at once and connects meanwhile; see wait_connected. A search need not care whether a shard is there: an ask
     is answered ALONE without one, and what cannot be stored is dropped. Sessions are kept when you call; a search that
@@ -141,9 +140,10 @@ class Table(Handle):
     """
 
     def __init__(self, servers: Servers, *, namespace: Union[int, str] = 0, keys: Keys = None, name: str = "python",
-                 answer_timeout: float = 0.25, raw_keys: bool = False) -> None:
+                 answer_timeout: float = 0.25, raw_keys: bool = False, share_depth: int = 0, share_rate: int = 0) -> None:
         super().__init__(servers, lib.ABDADA_TABLE, hash_of(namespace) if isinstance(namespace, str) else namespace,
-                         lib.ABDADA_RAW_KEYS if raw_keys else 0, keys, name, answer_timeout)
+                         lib.ABDADA_RAW_KEYS if raw_keys else 0, keys, name, answer_timeout, share_depth, share_rate)
+        self._taken = ffi.new("struct abdada_store_op[]", _TAKEN_MAX) if share_depth > 0 else ffi.NULL
         self._one_answer = ffi.new("struct abdada_answer *")
         self._one_peeked = ffi.new("struct abdada_peeked *")
 
@@ -154,8 +154,8 @@ class Table(Handle):
         """Enters a node, unless it is answered CUT or BUSY. alpha < beta. exclusive: BUSY if another searcher is in
         it. strict: a result of this very depth alone may answer, else one of this or a greater depth. A node that one
         is in already is renewed."""
-        code = lib.abdada_ask(self._handle, key, depth, alpha, beta,
-                              (EXCLUSIVE if exclusive else 0) | (STRICT if strict else 0), self._one_answer)
+        code = call(lib.abdada_ask, self._handle, key, depth, alpha, beta,
+                    (EXCLUSIVE if exclusive else 0) | (STRICT if strict else 0), self._one_answer)
         if code != lib.ABDADA_E_UNAVAILABLE:
             checked(code)
         return _answer(self._one_answer)
@@ -163,42 +163,43 @@ class Table(Handle):
     def store(self, key: int, depth: int, score: int, bound: Bound, move: int = 0) -> None:
         """The result of a node; one is no longer in it. A search that asks strictly stores with Bound.BESIDE. Queued: it
         leaves with the next ask, or at flush()."""
-        self._sent(lib.abdada_store(self._handle, key, depth, score, bound, move))
+        self._sent(call(lib.abdada_store, self._handle, key, depth, score, bound, move))
 
     def release(self, key: int, depth: int) -> None:
         """Leaves a node without a result. Queued likewise."""
-        self._sent(lib.abdada_release(self._handle, key, depth))
+        self._sent(call(lib.abdada_release, self._handle, key, depth))
 
     def peek(self, key: int, depth: int) -> Peeked:
         """Reads a result without entering the node. Raises Unavailable."""
-        checked(lib.abdada_peek(self._handle, key, depth, self._one_peeked))
+        checked(call(lib.abdada_peek, self._handle, key, depth, self._one_peeked))
         return _peeked(self._one_peeked)
 
     # ---- batches: one wait for all ----
 
     def ask_many(self, asks: Iterable[Ask]) -> List[Answer]:
         """The answers, in order. Those that are lost are ALONE."""
-        rows = [(a.key, a.alpha, a.beta, a.depth,
-                 (EXCLUSIVE if a.exclusive else 0) | (STRICT if a.strict else 0), a.slot) for a in asks]
+        rows = _array("struct abdada_ask_op[]", lambda a: (
+            a.key, a.alpha, a.beta, a.depth,
+            (EXCLUSIVE if a.exclusive else 0) | (STRICT if a.strict else 0), a.slot), asks)
         answers = ffi.new("struct abdada_answer[]", len(rows))
-        code = lib.abdada_ask_many(self._handle, _array("struct abdada_ask_op[]", rows), len(rows), answers)
+        code = lib.abdada_ask_many(self._handle, rows, len(rows), answers)
         if code != lib.ABDADA_E_UNAVAILABLE:
             checked(code)
         return [_answer(a) for a in answers]
 
     def store_many(self, stores: Iterable[Store]) -> None:
-        rows = [(s.key, s.score, s.move, s.slot, s.depth, s.bound) for s in stores]
-        self._sent(lib.abdada_store_many(self._handle, _array("struct abdada_store_op[]", rows), len(rows)))
+        rows = _array("struct abdada_store_op[]", lambda s: (s.key, s.score, s.move, s.slot, s.depth, s.bound), stores)
+        self._sent(lib.abdada_store_many(self._handle, rows, len(rows)))
 
     def release_many(self, nodes: Iterable[Node]) -> None:
-        rows = [(n.key, n.slot, n.depth) for n in nodes]
-        self._sent(lib.abdada_release_many(self._handle, _array("struct abdada_release_op[]", rows), len(rows)))
+        rows = _array("struct abdada_release_op[]", lambda n: (n.key, n.slot, n.depth), nodes)
+        self._sent(lib.abdada_release_many(self._handle, rows, len(rows)))
 
     def peek_many(self, nodes: Sequence[Tuple[int, int]]) -> List[Peeked]:
         """Of (key, depth) pairs, in order. Raises Unavailable if not even one was answered."""
-        count = len(nodes)
-        out = ffi.new("struct abdada_peeked[]", count)
-        checked(lib.abdada_peek_many(self._handle, _array("struct abdada_peek_op[]", list(nodes)), count, out))
+        rows = _array("struct abdada_peek_op[]", lambda n: (n[0], n[1]), nodes)
+        out = ffi.new("struct abdada_peeked[]", len(rows))
+        checked(lib.abdada_peek_many(self._handle, rows, len(rows), out))
         return [_peeked(p) for p in out]
 
     # ---- batches in buffers: no Python for each operation; see abdada.packed ----
@@ -231,7 +232,46 @@ class Table(Handle):
         checked(lib.abdada_peek_many(self._handle, records, len(records), out))
         return results
 
+    # ---- the feed: results of others, unasked ----
+
+    def share(self, key: int, depth: int, score: int, bound: Bound, move: int = 0) -> None:
+        """Tells a result to all other searches of the namespace that have a feed, if it is deep enough for what they can
+        take (it adjusts itself, from share_depth on) and any is there. Never waits; may get lost. Any thread."""
+        self._offered(call(lib.abdada_share, self._handle, key, depth, score, bound, move))
+
+    def share_many(self, results: Iterable[Store]) -> None:
+        rows = _array("struct abdada_store_op[]", lambda s: (s.key, s.score, s.move, s.slot, s.depth, s.bound), results)
+        self._offered(lib.abdada_share_many(self._handle, rows, len(rows)))
+
+    def share_packed(self, results: Any) -> None:
+        """`results`: a buffer of packed.STORE records."""
+        records = _records(STORE, results)
+        self._offered(lib.abdada_share_many(self._handle, records, len(records)))
+
+    def take_shared(self) -> List[Store]:
+        """What others shared since the last call, for a table of one's own. Sends what is to be sent, too: call it every
+        millisecond or so. Never waits. Anybody who may use the cluster may say anything: check that moves are legal."""
+        return [Store(s.key, s.depth, s.score, _BOUNDS[s.bound], s.move) for s in self._taken[0:self._take()]]
+
+    def take_shared_packed(self) -> bytes:
+        """The same as packed.STORE records."""
+        return bytes(ffi.buffer(self._taken, self._take() * ffi.sizeof(STORE.struct)))
+
+    def _take(self) -> int:
+        return checked(lib.abdada_take_shared(self._handle, self._taken, _TAKEN_MAX if self._taken else 0))
+
+    @staticmethod
+    def _offered(code: int) -> None:
+        """What has no room is dropped, and counted."""
+        if code != lib.ABDADA_E_FULL:
+            checked(code)
+
     # ---- time ----
+
+    def new_search(self, namespace: Union[int, str]) -> None:
+        """Begins a new search in that namespace, perhaps another one: leaves all nodes and empties the feed both ways."""
+        number = hash_of(namespace) if isinstance(namespace, str) else namespace
+        checked(call(lib.abdada_new_search, self._handle, number))
 
     def flush(self) -> None:
         """Sends queued stores and releases now."""

@@ -1,4 +1,5 @@
-"""How operations and answers lie in a buffer: for Table.ask_packed, store_packed, release_packed, peek_packed.
+"""How operations and answers lie in a buffer: for Table.ask_packed, store_packed, release_packed, peek_packed,
+share_packed, take_shared_packed.
 
 A buffer is anything that has the buffer protocol: bytes, bytearray, memoryview, array.array, a numpy array. It holds
 one record after the other, as struct abdada_ask_op and its like in abdada.h; nothing is called for each of them.
@@ -30,9 +31,9 @@ STORE = Layout("struct abdada_store_op", "=QhHHBB",
 RELEASE = Layout("struct abdada_release_op", "=QHB5x",
                  [("key", "u8"), ("slot", "u2"), ("depth", "u1"), ("reserved", "V5")])
 PEEK = Layout("struct abdada_peek_op", "=QB7x", [("key", "u8"), ("depth", "u1"), ("reserved", "V7")])
-ANSWER = Layout("struct abdada_answer", "=hhhHHBx",
+ANSWER = Layout("struct abdada_answer", "=hhhHHBB",
                 [("score", "i2"), ("alpha", "i2"), ("beta", "i2"), ("move", "u2"), ("nproc", "u2"), ("verdict", "u1"),
-                 ("reserved", "V1")])
+                 ("bound", "u1")])
 PEEKED = Layout("struct abdada_peeked", "=hhHHB3x",
                 [("lower", "i2"), ("upper", "i2"), ("move", "u2"), ("nproc", "u2"), ("depth", "u1"),
                  ("reserved", "V3")])

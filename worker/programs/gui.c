@@ -1,0 +1,242 @@
+#include "worker/programs/gui.h"
+
+#include "common/clock.h"
+#include "common/lines.h"
+#include "common/log.h"
+#include "common/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    FIRST_ROOM = 65536,
+    PATIENCE_MS = 100, /* a signal that comes right before a wait does not end it */
+};
+
+static atomic_bool quitting;
+
+bool gui_open(struct gui *g, const char *program)
+{
+    g->has_ended = true;
+    g->quitting = &quitting;
+    g->text = malloc(FIRST_ROOM);
+    g->room = FIRST_ROOM;
+    if (g->text == NULL || pipe2(g->ended, O_CLOEXEC) != 0) {
+        log_fail(program, "no memory or no pipe: %s", strerror(errno));
+        free(g->text);
+        g->text = NULL;
+        return false;
+    }
+    signals_end_by(&quitting);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    return true;
+}
+
+void gui_close(struct gui *g)
+{
+    if (g->text != NULL) {
+        close(g->ended[0]);
+        close(g->ended[1]);
+        free(g->text);
+        g->text = NULL;
+    }
+}
+
+/* ---- the search ---- */
+
+static void *search(void *context)
+{
+    struct gui *g = context;
+    if (engine_run(g->engine, g->job, &g->observer, &g->result) != ERR_OK) {
+        g->result = (struct engine_result){0};
+    }
+    while (write(g->ended[1], "", 1) < 0 && errno == EINTR) {
+    }
+    return NULL;
+}
+
+static void await_end(struct gui *g)
+{
+    char byte;
+    while (!g->has_ended) {
+        g->has_ended = read(g->ended[0], &byte, 1) == 1;
+    }
+}
+
+static void finish(struct gui *g, bool is_stopped)
+{
+    pthread_join(g->thread, NULL);
+    await_end(g);
+    g->is_running = false;
+    g->answer(g->self, is_stopped);
+}
+
+void gui_begin(struct gui *g, struct job *job, const struct engine_observer *observer)
+{
+    CHECK(!g->is_running);
+    g->job = job;
+    g->observer = *observer;
+    g->has_ended = false;
+    engine_arm(g->engine);
+    g->is_running =
+        signals_create_thread(&g->thread, search, g); /* signals end the reader's wait */
+    if (!g->is_running) {
+        search(g);
+        await_end(g);
+        g->answer(g->self, false);
+    }
+}
+
+void gui_stop(struct gui *g)
+{
+    if (g->is_running) {
+        engine_stop(g->engine);
+        finish(g, true);
+    }
+}
+
+/* ---- lines ---- */
+
+/* For one byte more at least. False: the line is too long, or memory for it is not there. */
+static bool make_room(struct gui *g)
+{
+    memmove(g->text, g->text + g->begin, g->used - g->begin);
+    g->used -= g->begin;
+    g->begin = 0;
+    if (g->used + 1 < g->room) {
+        return true;
+    }
+    char *text = g->room < GUI_LINE_MAX ? realloc(g->text, g->room * 2) : NULL;
+    if (text != NULL) {
+        g->text = text;
+        g->room *= 2;
+    }
+    return text != NULL;
+}
+
+/* Reads what is there. */
+static void read_input(struct gui *g)
+{
+    if (!make_room(g)) { /* next_line found no end */
+        char start[64], why[64];
+        snprintf(start, sizeof start, "%.*s", (int)g->used, g->text);
+        snprintf(why, sizeof why, "a line is longer than %d bytes", GUI_LINE_MAX - 2);
+        g->used = 0;
+        g->is_skipping = true;
+        g->refuse(g->self, start, why);
+        return;
+    }
+    char *at = g->text + g->used;
+    const ssize_t n = read(STDIN_FILENO, at, g->room - 1 - g->used);
+    if (n <= 0 && !(n < 0 && errno == EINTR)) {
+        g->is_closed = true;
+        if (g->used > 0) {
+            g->text[g->used++] = '\n';
+        }
+    }
+    for (ssize_t i = 0; i < n;
+         i++) { /* zero bytes would end strings, and CR is a line's end like LF */
+        at[i] = at[i] == '\0' ? ' ' : at[i] == '\r' ? '\n' : at[i];
+    }
+    g->used += n > 0 ? (size_t)n : 0;
+    if (n > 0 && g->is_skipping) {
+        const char *end = memchr(g->text, '\n', g->used);
+        const size_t skipped = end == NULL ? g->used : (size_t)(end - g->text) + 1;
+        g->used -= skipped;
+        memmove(g->text, g->text + skipped, g->used);
+        g->is_skipping = end == NULL;
+    }
+}
+
+/* The next whole line without its end; NULL: there is none yet. */
+static char *next_line(struct gui *g)
+{
+    char *line = g->text + g->begin;
+    char *end = memchr(line, '\n', g->used - g->begin);
+    if (end == NULL) {
+        return NULL;
+    }
+    *end = '\0';
+    g->begin = (size_t)(end - g->text) + 1;
+    if (!g->has_begun) {
+        line += lines_skip_bom(line) - line;
+        g->has_begun = true;
+    }
+    return line;
+}
+
+/* ---- the loop ---- */
+
+static bool waits(const struct gui *g)
+{
+    return g->is_ordered && g->is_running;
+}
+
+static int timeout_ms(const struct gui *g)
+{
+    if (g->is_running && g->has_ended && !g->is_held) {
+        return 0;
+    }
+    if (!g->is_running || g->stop_us == 0) {
+        return PATIENCE_MS;
+    }
+    const uint64_t now = clock_us();
+    const uint64_t left_ms = now < g->stop_us ? (g->stop_us - now + 999) / 1000 : 0;
+    return left_ms < PATIENCE_MS ? (int)left_ms : PATIENCE_MS;
+}
+
+/* Waits for input or for the end of the search, and keeps the sessions at the shards alive. False:
+ * nobody reads the answers any more. */
+static bool await_events(struct gui *g)
+{
+    const bool reads = !g->is_closed && !waits(g);
+    struct pollfd fd[] = {{.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
+                          {.fd = g->has_ended ? -1 : g->ended[0], .events = POLLIN},
+                          {.fd = STDOUT_FILENO}};
+    const int n = poll(fd, 3, timeout_ms(g));
+    const bool has_input = reads && (n > 0 ? fd[0].revents != 0 : n < 0 && errno != EINTR);
+    if (n > 0 && (fd[2].revents & (POLLERR | POLLHUP)) != 0) {
+        /* Nobody can read what is said there: from now on nothing is written. */
+        const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (nowhere >= 0) { /* else the next line ends the program, by a signal */
+            (void)dup2(nowhere, STDOUT_FILENO);
+            close(nowhere);
+        }
+        return false;
+    }
+    if (n > 0 && fd[1].revents != 0) {
+        await_end(g);
+    }
+    if (g->is_running && g->stop_us != 0 && clock_us() >= g->stop_us) {
+        g->stop_us = 0;
+        engine_stop(g->engine);
+    }
+    if (g->is_running && g->has_ended && !g->is_held) {
+        finish(g, false);
+    }
+    if (n == 0 && !g->is_running && g->engine != NULL) {
+        engine_idle(g->engine, 0);
+    }
+    if (has_input) {
+        read_input(g);
+    }
+    return true;
+}
+
+void gui_loop(struct gui *g)
+{
+    bool goes_on = true;
+    while (goes_on && !atomic_load(&quitting)) {
+        for (char *line; goes_on && !waits(g) && (line = next_line(g)) != NULL;) {
+            goes_on = g->obey(g->self, line);
+        }
+        const bool is_awaited = g->is_running && !g->is_held && g->stop_us == 0;
+        goes_on = goes_on && (!g->is_closed || is_awaited) && await_events(g);
+    }
+    gui_stop(g);
+}
