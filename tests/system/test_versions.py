@@ -229,8 +229,7 @@ def shards_are_replaced_during_a_search():
             wait_until(lambda i=i: c.shards[i].stats()["workers"] == len(c.workers), "the workers to be back")
             wait_until(lambda i=i: c.shards[i].stats()["jobs"] == 1, "the job to be back")
         front.send_signal(signal.SIGINT)
-        row, = answers(front)
-        equal(row["shards_up"], 2)
+        answers(front)
         wait_until(lambda: search() == score, "the strict score")
 
 
