@@ -233,10 +233,10 @@ void client_job_report(struct client *client, const struct proto_job_report *rep
 /* Broadcasts up to CLIENT_SHARE_MAX results, of PROTO_RESULT_DEPTH_MAX at most, to searchers with
  * another table than options.table_id: CLIENT_SHARED there. Through the shards that are up in
  * turns, which so bear the same load; with `relays` (not 0) through the first so many of them,
- * where the messages of many senders meet and leave as one. Nothing is kept or confirmed. False:
- * nothing was sent. */
-bool client_share(struct client *client, const struct tt_store *results, unsigned count,
-                  unsigned relays, uint64_t now_us);
+ * where the messages of many senders meet and leave as one. Nothing is kept or confirmed. Returns
+ * how many were sent, from the first on. */
+unsigned client_share(struct client *client, const struct tt_store *results, unsigned count,
+                      unsigned relays, uint64_t now_us);
 
 /* Takes part in the letters of an open job, or no longer, at the shard that owns its id as a key
  * among all that are up: its other searchers, to CLIENT_CORRESPONDENTS, or nothing. To be repeated,

@@ -54,24 +54,30 @@ bool client_flush_table(struct client *c, unsigned shard, uint64_t now_us)
     return s->flush_request != 0;
 }
 
-bool client_share(struct client *c, const struct tt_store *results, unsigned count, unsigned relays,
-                  uint64_t now_us)
+unsigned client_share(struct client *c, const struct tt_store *results, unsigned count,
+                      unsigned relays, uint64_t now_us)
 {
     CHECK(count <= CLIENT_SHARE_MAX);
     client_advance(c, now_us);
     if (c->up_count == 0) {
-        return false;
+        return 0;
     }
     unsigned most_relays = relays > 0 && relays < c->up_count ? relays : c->up_count;
     unsigned shard = c->owners[c->next_relay++ % most_relays].shard;
     uint32_t most = c->shards[shard].batch_max;
     struct proto_message m = {.type = PROTO_SHARE};
     m.share.table_id = c->options.table_id;
-    m.share.list.count = count < most ? count : most;
-    m.share.list.at = (struct tt_store *)results; /* only read */
-    bool is_sent = client_send(c, shard, &m);
-    c->counters.shared += is_sent ? m.share.list.count : 0;
-    return is_sent;
+    unsigned sent = 0;
+    for (unsigned n; sent < count; sent += n) {
+        n = count - sent < most ? count - sent : most;
+        m.share.list.count = n;
+        m.share.list.at = (struct tt_store *)results + sent; /* only read */
+        if (!client_send(c, shard, &m)) {
+            break;
+        }
+    }
+    c->counters.shared += sent;
+    return sent;
 }
 
 bool client_mail_join(struct client *c, uint64_t job, bool takes_part, uint64_t now_us)

@@ -72,8 +72,9 @@ void lib_feed_serve(struct lib *l, uint64_t now_us)
     bool has_peers = now_us < f->peers_until_us;
     unsigned count =
         feed_take_due(&f->feed, now_us, has_peers ? FEED_PAUSE_US : FEED_PROBE_US, out);
-    if (count > 0 && !client_share(l->lane.client, out, count, 0, now_us)) {
-        atomic_fetch_add(&f->lost, count);
+    if (count > 0) {
+        unsigned sent = client_share(l->lane.client, out, count, 0, now_us);
+        atomic_fetch_add(&f->lost, count - sent);
     }
     if (!has_peers && atomic_load(&f->feed.least) > f->limits.first) {
         feed_received(&f->feed, &f->limits, 0, 0, now_us);

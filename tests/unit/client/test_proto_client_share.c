@@ -6,7 +6,7 @@ static struct tt_store given[2] = {{5, 30, 1, TT_LOWER, 9, 0}, {6, -7, 2, TT_EXA
 /* The shard that a message with results went to. */
 static unsigned share(struct fake *f, unsigned count)
 {
-    assert_true(client_share(f->client, given, count, 0, f->now));
+    assert_int_equal(client_share(f->client, given, count, 0, f->now), count);
     const struct proto_share *sent = &fake_expect(f, PROTO_SHARE)->share;
     assert_int_equal(sent->list.count, count);
     assert_int_equal(sent->list.at[count - 1].score, given[count - 1].score);
@@ -46,14 +46,14 @@ static void few_relays_are_the_first_that_are_up(void **state)
     fake_say(f, 1, &bye);
     fake_forget(f);
     for (unsigned i = 0; i < 8; i++) {
-        assert_true(client_share(f->client, given, 1, 2, f->now));
+        assert_int_equal(1, client_share(f->client, given, 1, 2, f->now));
         fake_expect(f, PROTO_SHARE);
         times[f->message_shard]++;
     }
     assert_int_equal(times[0], 4);
     assert_int_equal(times[2], 4);
     for (unsigned i = 0; i < 9; i++) { /* more than there are */
-        assert_true(client_share(f->client, given, 1, 5, f->now));
+        assert_int_equal(1, client_share(f->client, given, 1, 5, f->now));
         fake_expect(f, PROTO_SHARE);
         times[f->message_shard]++;
     }
@@ -105,7 +105,7 @@ static void results_go_through_no_shard_that_is_down(void **state)
     fake_say(f, 0, &bye);
     fake_say(f, 2, &bye);
     fake_forget(f);
-    assert_false(client_share(f->client, given, 1, 0, f->now));
+    assert_int_equal(client_share(f->client, given, 1, 0, f->now), 0);
     assert_null(fake_next(f));
     assert_int_equal(client_counters(f->client)->shared, 8);
     fake_close(f);
@@ -116,9 +116,31 @@ static void results_that_no_connection_takes_are_not_counted(void **state)
     struct fake *f = fake_open(1);
     (void)state;
     f->refusing[0] = true;
-    assert_false(client_share(f->client, given, 2, 0, f->now));
+    assert_int_equal(client_share(f->client, given, 2, 0, f->now), 0);
     assert_int_equal(client_counters(f->client)->shared, 0);
     assert_int_equal(client_outstanding(f->client), 0);
+    fake_close(f);
+}
+
+static void results_are_divided_by_the_batch_of_the_shard(void **state)
+{
+    static const struct tt_store many[5] = {
+        {.key = 1}, {.key = 2}, {.key = 3}, {.key = 4}, {.key = 5}};
+    struct fake *f = fake_open_with((struct client_options){.shards = 1});
+    (void)state;
+    client_tick(f->client, f->now);
+    struct proto_message m = fake_welcome_of(f, 0, fake_boot(0), fake_boot(0), 7);
+    m.welcome.batch_max = 2;
+    fake_say(f, 0, &m);
+    fake_forget(f);
+    assert_int_equal(client_share(f->client, many, 5, 0, f->now), 5);
+    for (unsigned from = 0; from < 5; from += 2) {
+        const struct proto_share *sent = &fake_expect(f, PROTO_SHARE)->share;
+        assert_int_equal(sent->list.count, from < 4 ? 2 : 1);
+        assert_int_equal(sent->list.at[0].key, many[from].key);
+    }
+    assert_null(fake_next(f));
+    assert_int_equal(client_counters(f->client)->shared, 5);
     fake_close(f);
 }
 
@@ -196,6 +218,7 @@ int main(void)
         T(few_relays_are_the_first_that_are_up),
         T(claims_of_others_are_taken_in_a_share_only),
         T(results_that_no_connection_takes_are_not_counted),
+        T(results_are_divided_by_the_batch_of_the_shard),
         T(a_client_says_which_table_it_has),
         T(results_of_others_are_handed_on_if_all_are_in_range),
         T(who_waits_can_see_it_without_asking),

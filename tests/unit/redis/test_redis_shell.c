@@ -153,11 +153,11 @@ static void results_reach_searchers_with_another_table(void **state)
     bed.table_id = 0x3333;
     peer_open_as(&bed, 3, PROTO_CLIENT, NAMES_B, BENCH_WAIT_US);
     bed.table_id = 0;
-    assert_true(client_share(bed.peer[0].client, results, 2, 0, clock_us()));
+    assert_int_equal(client_share(bed.peer[0].client, results, 2, 0, clock_us()), 2);
     BED_UNTIL(&bed, bed.peer[2].shares == 2);
     assert_int_equal(bed.peer[2].shared_table, 0x1111);
     assert_int_equal(bed.peer[2].shared.score, -5);
-    assert_true(client_share(bed.peer[2].client, results + 1, 1, 0, clock_us()));
+    assert_int_equal(client_share(bed.peer[2].client, results + 1, 1, 0, clock_us()), 1);
     BED_UNTIL(&bed, bed.peer[0].shares == 1 && bed.peer[1].shares == 1); /* two receivers */
     assert_int_equal(bed.peer[1].shared_table, 0x2222);
     assert_int_equal(bed.peer[1].shared.depth, 63);
