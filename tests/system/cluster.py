@@ -37,6 +37,7 @@ SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tes
 SLACK = float(os.environ.get("SLACK", "10")) * SLOWNESS  # for promised times
 SANITIZED = any(part in ("dev", "tsan") for part in os.path.normpath(BIN).split(os.sep))
 PATIENCE = 60.0 * SLOWNESS  # seconds that anything may take; conditions come much earlier
+CROWDED = "on a crowded machine a process may get no CPU for so long that others rightly take it for dead"
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 live = set()  # processes that must not outlive this one

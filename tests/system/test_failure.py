@@ -19,8 +19,8 @@ import threading
 import time
 
 import client
-from cluster import (PATIENT, QUICK, SHORT, ROOT, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
-                     free_port, main, path_of, promised, run, start, top, wait_until)
+from cluster import (CROWDED, PATIENT, QUICK, SHORT, ROOT, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask,
+                     check, equal, free_port, main, path_of, promised, run, start, top, wait_until)
 from test_cluster import LONG, STRICT, check_long, long_search, start_long, wait_for_help
 
 BRIEF = 0.2
@@ -930,4 +930,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main(QUICK_TESTS if QUICK else TESTS))
+    sys.exit(main(QUICK_TESTS if QUICK else TESTS, unstable=CROWDED))

@@ -21,8 +21,8 @@ import time
 
 import browser
 import client
-from cluster import (PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port, main, needs,
-                     promised, run, start, wait_until)
+from cluster import (CROWDED, PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port,
+                     main, needs, promised, run, start, wait_until)
 
 ITALIAN = "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4"
 SEARCHED = "r4k2/pb2bp1r/1p1qp2p/3pNp2/3P1P2/2N3P1/PPP1Q2P/2KRR3 w - - 0 21"
@@ -644,4 +644,4 @@ SHOWN = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main(SERVED + ([] if QUICK or SANITIZED else SHOWN)))
+    sys.exit(main(SERVED + ([] if QUICK or SANITIZED else SHOWN), unstable=CROWDED))
