@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from cluster import (CROWDED, QUICK, SHORT, ROOT, Cluster, Failure, Process, Shard, Worker, answers, ask, at, check, equal,
+from cluster import (CROWDED, QUICK, SHORT, ROOT, Cluster, Failure, Process, Shard, Worker, answers, ask, ask_alone, at, check, equal,
                      free_port, main, path_of, promised, run, start, top, wait_until)
 from uci import Uci, legal_moves
 
@@ -65,7 +65,7 @@ def expected_scores():
 
 @remembered
 def sequential(position, depth):
-    return ask(position, "--depth", depth, "--algorithm", "sequential", *STRICT)[0]
+    return ask_alone(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
 
 
 @remembered
@@ -76,7 +76,7 @@ def long_search(seconds):
         for line in (lines[1], lines[15], lines[10], lines[4]):  # each takes about twice as long as the one before
             position = " ".join(line.split()[:4])
             found = sequential(position, depth)
-            if found["time_ms"] >= 1000 * seconds:
+            if found["cpu_s"] >= seconds:
                 return position, depth, found["score"]
 
 
@@ -88,8 +88,8 @@ def check_long(front):
 
 
 def start_long(cluster, seconds, *options):
-    """A search that shards are asked by now, and often. One that ends before it is seen was timed on a machine that had
-    more to do: a longer one follows. Its question: what it was asked, and the score."""
+    """A search that shards are asked by now, and often. After one that ends before it is seen a longer one follows. Its
+    question: what it was asked, and the score."""
     for times in (1, 2, 4, 8):
         position, depth, score = long_search(times * seconds)
         front = cluster.start(position, "--depth", depth, "--remote-depth", 3, *STRICT, *options)

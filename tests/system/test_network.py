@@ -15,7 +15,7 @@ import time
 
 import network
 import redis_servers
-from cluster import (CROWDED, HEARTBEAT_MS, QUICK, SHORT, Cluster, Failure, Process, answers, ask, check, equal, main, needs,
+from cluster import (CROWDED, HEARTBEAT_MS, QUICK, SHORT, Cluster, Failure, Process, answers, ask_alone, check, equal, main, needs,
                      positions, promised, run, scratch, start, wait_until)
 
 reason = network.why_not()  # before anything else: it moves this process into a namespace of its own
@@ -31,8 +31,7 @@ needs_delay = needs(network.why_no_delay)
 
 @functools.lru_cache(None)
 def sequential(position, depth):
-    found, = ask(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
-    return found
+    return ask_alone(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
 
 
 @functools.lru_cache(None)
@@ -41,7 +40,7 @@ def long_search(seconds=LONG_S):
     for depth in range(6, 20):
         for position in (positions()[1], positions()[15], positions()[10]):
             found = sequential(position, depth)
-            if found["time_ms"] >= 1000 * seconds:
+            if found["cpu_s"] >= seconds:
                 return position, depth, found["score"]
 
 
