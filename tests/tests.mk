@@ -193,7 +193,7 @@ check: deps-test forget-totals ## quick tests and lint, 2 minutes on two idle CP
 test: export TEST_GROUPS := lint|unit, dev|unit, tsan|fuzz, dev|system, release|system, dev|without redis|sim, release
 test: deps-test forget-totals ## what every change must pass: 14 minutes on two idle CPUs
 	$(call build,release,all tools)
-	$(call build,dev,all unit fuzz tools without-redis)
+	$(call build,dev,all unit fuzz tools without-redis bench-objects)
 	$(call build,tsan,unit)
 	@$(AGAIN) -k -j2 searching waiting || true # a lane that breaks off leaves groups out, which the sum counts
 	@$(SUM)

@@ -150,7 +150,6 @@ int main(int argc, char *argv[])
     const struct options options = {.program = "core_alone",
                                     .usage = "[OPTION]...",
                                     .summary = "A shard without sockets.",
-                                    .version = "",
                                     .table = table};
     int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {

@@ -220,7 +220,6 @@ int main(int argc, char *argv[])
     const struct options options = {.program = "echo",
                                     .usage = "[OPTION]...",
                                     .summary = "Bare messages there and back.",
-                                    .version = "",
                                     .table = table};
     int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {

@@ -420,7 +420,6 @@ int main(int argc, char *argv[])
     const struct options options = {.program = "peer_load",
                                     .usage = "--job JOB --port N [OPTION]...",
                                     .summary = "Load on Redis or memcached.",
-                                    .version = "",
                                     .table = table};
     int status = options_parse(&options, argc, argv, NULL, NULL);
     return status >= 0 ? status : measure(&peer);

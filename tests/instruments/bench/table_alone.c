@@ -139,7 +139,6 @@ int main(int argc, char *argv[])
     const struct options options = {.program = "table_alone",
                                     .usage = "[OPTION]...",
                                     .summary = "The table without a protocol.",
-                                    .version = "",
                                     .table = table};
     int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
