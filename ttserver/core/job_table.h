@@ -13,13 +13,13 @@
 
 enum { TTCORE_STOPPED_MAX = 64, TTCORE_BARRED_MAX = 64, TTCORE_LINE_MAX = 512 };
 
-/* What was found so far, for people. */
+/* The result so far, for people. */
 struct ttcore_found {
-    bool by_owner; /* who speaks for all from its first report on */
-    uint8_t depth; /* of the deepest iteration reported; 0: none */
+    bool by_owner; /* the owner has reported; from then on only its reports count */
+    uint8_t depth; /* the deepest iteration reported; 0: none */
     int16_t score;
     uint16_t move, length;
-    uint64_t nodes; /* as the owner says, as are ...; 0: it has said nothing */
+    uint64_t nodes; /* from the owner, as the next line; 0: no report yet */
     uint64_t duplicated, abandoned, bytes;
     char line[TTCORE_LINE_MAX];
 };
@@ -46,8 +46,7 @@ struct ttcore_jobs {
     uint32_t max, open, orphans;
     struct ttcore_stopped stopped[TTCORE_STOPPED_MAX]; /* a ring of the last */
     uint32_t stops;
-    uint64_t
-        barred[TTCORE_BARRED_MAX]; /* a ring of the last, so that no other stop takes a place */
+    uint64_t barred[TTCORE_BARRED_MAX]; /* a ring of its own, which no other stop can fill */
     uint32_t bars;
 };
 
@@ -58,17 +57,17 @@ void ttcore_jobs_close(struct ttcore_jobs *jobs);
 
 /* NULL when there is no such job. */
 struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id);
-/* `post` is a JOB_POST of an id that is not there; `user` goes into the JOB. A slot is free. */
+/* Needs a free slot, and a JOB_POST `post` whose id is not in the table. `user` goes into the JOB. */
 struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
                                    uint32_t owner, uint64_t user, uint64_t now_us);
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job);
-/* Takes what the report says if it is news. */
+/* Takes what a report adds: a deeper iteration or a longer line; from the owner, everything. */
 void ttcore_jobs_take_report(struct ttcore_job *job, const struct proto_job_report *report,
                              bool by_owner);
-/* Keeps that id from being posted again. */
+/* Keeps this id from being posted again. */
 void ttcore_jobs_bar(struct ttcore_jobs *jobs, uint64_t id);
 bool ttcore_jobs_is_barred(const struct ttcore_jobs *jobs, uint64_t id);
-/* The last removal of a job that was removed lately; NULL: not known. */
+/* Finds the last removal of a job; NULL if it is too long ago. */
 const struct ttcore_stopped *ttcore_jobs_stopped(const struct ttcore_jobs *jobs, uint64_t id);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * A user is its key, its address, or one instance when nothing else is known of it (ttcore_peer).
  * It is remembered after its last session until its place is needed, the one longest without a
- * session first: so coming again gives it no new budgets. Who is but an instance could come as
- * another: it begins with the debts of the one deepest in debt that ended a session. Threads: the
- * core's owner. Memory: allocates in open only. */
+ * session first, so reconnecting gives it no new budgets. A client without key or address could
+ * reconnect as another instance, so a new user of that kind starts with the largest debt that such
+ * a user left behind. Threads: the core's owner. Memory: allocates in open only. */
 #ifndef TTSERVER_CORE_USER_TABLE_H
 #define TTSERVER_CORE_USER_TABLE_H
 
@@ -18,23 +18,23 @@
 enum {
     TTCORE_USER_NAME_MAX = 32,
     TTCORE_POSTS_BURST = 64, /* jobs posted at once ... */
-    TTCORE_POSTS = 100, /* ... and then in a heartbeat; one counts once ... */
-    TTCORE_POST_WORKERS = 64, /* ... and once more for each so many workers; of another user's so
-                                 many count at most */
+    TTCORE_POSTS = 100, /* ... and then in a heartbeat; each counts once ... */
+    TTCORE_POST_WORKERS = 64, /* ... and once more for each 64 workers; of each other user at
+                                 most 64 are counted */
     TTCORE_PUSHES_BURST = 256, /* HELLOs of workers answered by all open jobs at once ... */
     TTCORE_PUSHES = 100, /* ... and then in a heartbeat; the others get the jobs with a tick */
 };
 
 struct ttcore_user {
     uint64_t id; /* 0: nobody */
-    bool is_instance; /* nothing else is known of it */
+    bool is_instance; /* no key and no address is known */
     uint32_t sessions, jobs;
-    uint32_t inflight; /* entries of its sessions */
+    uint32_t inflight; /* in-flight entries of its sessions */
     uint32_t workers, first_worker; /* sessions of that role, and the first one's worker index */
-    LIST_ENTRY(ttcore_user) by_id; /* of a bucket; of none while id is 0 */
-    TAILQ_ENTRY(ttcore_user) by_idleness; /* of those without a session */
+    LIST_ENTRY(ttcore_user) by_id; /* link of a bucket; unused while id is 0 */
+    TAILQ_ENTRY(ttcore_user) by_idleness; /* link of `idle`, while it has no session */
     uint64_t posts_us, pushes_us; /* ttcore_budget */
-    uint64_t shared_until_ns; /* what its SHAREs cost is paid for until then, at half of the rate */
+    uint64_t shared_until_ns; /* time at which half of the rate has paid for its SHAREs */
     char name[TTCORE_USER_NAME_MAX]; /* for people */
 };
 
@@ -47,9 +47,9 @@ struct ttcore_users {
     uint32_t mask, max;
     uint64_t seed;
     /* state */
-    TAILQ_HEAD(ttcore_user_queue, ttcore_user) idle; /* the one longest without a session first */
-    uint32_t live; /* with a session */
-    uint64_t left_posts_us, left_pushes_us; /* of the instance that left deepest in debt */
+    TAILQ_HEAD(ttcore_user_queue, ttcore_user) idle; /* users without a session, longest first */
+    uint32_t live; /* users with a session */
+    uint64_t left_posts_us, left_pushes_us; /* largest debts that instances left behind */
     uint64_t left_shared_until_ns;
 };
 
@@ -58,10 +58,10 @@ enum err ttcore_users_open(struct ttcore_users *users, uint32_t sessions_max, ui
 /* Accepts a zeroed struct, and twice. */
 void ttcore_users_close(struct ttcore_users *users);
 
-/* `id` is positive; of an instance its alias. Never NULL while there are fewer sessions than
+/* `id` is positive; for an instance it is its alias. Never NULL while there are fewer sessions than
  * sessions_max. */
 struct ttcore_user *ttcore_users_of(struct ttcore_users *users, uint64_t id, bool is_instance);
-/* A session of the user begins, ends. */
+/* Records that a session of the user starts, ends. */
 void ttcore_users_join(struct ttcore_users *users, struct ttcore_user *user);
 void ttcore_users_leave(struct ttcore_users *users, struct ttcore_user *user);
 

@@ -1,11 +1,11 @@
-/* turns: who is served next, so that no user takes more than a share while others wait.
+/* turns: which user is served next, so that none takes more than a share while others wait.
  *
  * Deficit round robin (Shreedhar, Varghese 1995) by user, over the time that serving took, with the
- * lists of fq_codel (RFC 8290): a user who begins to wait is served before those who always wait,
- * for one quantum. So a lone ask does not queue behind a flood, and who is alone gets everything.
- * One turn in TURNS_OLD_EVERY is for those who always wait, and a user who was never served begins
- * among them: so a flood of new users does not keep the others out. A user's connections take turns
- * among themselves. Pure. Threads: one at a time. Memory: the caller's; users and members are
+ * lists of fq_codel (RFC 8290): a user who starts to wait is served before those who always wait,
+ * for one quantum. A lone ask therefore does not queue behind a flood, and a lone user gets all
+ * turns. One turn in TURNS_OLD_EVERY is for users who always wait, and a user who was never served
+ * starts among them, so a flood of new users does not keep the others out. A user's connections take
+ * turns among themselves. Pure. Threads: one at a time. Memory: the caller's; users and members are
  * linked in place. All O(1). */
 #ifndef TTSERVER_NET_TURNS_H
 #define TTSERVER_NET_TURNS_H
@@ -15,8 +15,8 @@
 #include <sys/queue.h>
 
 enum {
-    TURNS_QUANTUM_NS = 50000, /* a batch of a thousand operations, about */
-    TURNS_DEBT_NS = 100 * TURNS_QUANTUM_NS, /* most that a user can owe of the next turns */
+    TURNS_QUANTUM_NS = 50000, /* about a batch of a thousand operations */
+    TURNS_DEBT_NS = 100 * TURNS_QUANTUM_NS, /* the most that a user can owe */
     TURNS_OLD_EVERY = 4,
 };
 
@@ -43,22 +43,22 @@ struct turns {
 void turns_init(struct turns *turns);
 void turns_user_init(struct turns_user *user);
 
-/* The member has something to be served; a repeated call changes nothing. */
+/* Queues a member that has something to be served; a repeated call changes nothing. */
 void turns_wait(struct turns *turns, struct turns_member *member);
 
-/* Whose turn it is, still waiting; NULL when nobody waits. */
+/* Returns the member whose turn it is, which still waits; NULL when none waits. */
 struct turns_member *turns_next(struct turns *turns);
 
-/* It was served; `waits` says whether there is more to serve. */
+/* Records that a member was served; `waits`: it has more to be served. */
 void turns_served(struct turns *turns, struct turns_member *member, bool waits);
 
 /* Records that the shard did this much for the user. */
 void turns_charge(struct turns_user *user, uint64_t ns);
 
-/* The member waits no more. */
+/* Takes a member out of the queue. */
 void turns_leave(struct turns_member *member);
 
-/* Before the memory of a user without members is reused. */
+/* Call this before the memory of a user without members is reused. */
 void turns_user_close(struct turns *turns, struct turns_user *user);
 
 #endif
