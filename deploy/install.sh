@@ -20,7 +20,7 @@ put() {
     else
         install -D -m "$1" "$2" "$3"
     fi
-    echo "  INSTALL $3"
+    case $3 in "$doc"/*) ;; *) echo "  INSTALL $3" ;; esac
 }
 
 programs() {
@@ -38,6 +38,7 @@ programs() {
         docs/pictures/*.png docs/pictures/*.svg examples/*.c examples/*.cc examples/*.py examples/stockfish/*.*; do
         put 644 "$file" "$doc/$file"
     done
+    echo "  INSTALL $doc"
 }
 
 library() {
@@ -60,7 +61,7 @@ library)
     ;;
 uninstall)
     put() { rm -f "$3"; }
-    programs
+    programs >/dev/null
     library
     [ ! -d "$doc" ] || find "$doc" -depth -type d -empty -delete
     ;;
