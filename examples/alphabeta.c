@@ -156,7 +156,7 @@ int main(int argc, char *argv[])
                                      .log_name = "alphabeta",
                                      .share_depth = SHARED};
     if (servers != NULL && abdada_open(&feed, &options) < 0) {
-        fprintf(stderr, "alphabeta: --servers HOST:PORT,... is wanted, not %s\n", servers);
+        fprintf(stderr, "alphabeta: cannot use --servers %s; give HOST:PORT,...\n", servers);
         return 1;
     }
     if (feed != NULL) {

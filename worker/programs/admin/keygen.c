@@ -28,10 +28,10 @@ static int make_ring(const char *dir)
         printf("%s/%s.secret\n", dir, keys_role_text((enum keys_role)i));
     }
     printf(
-        "%s/allowed          who is let in, and as what: one public key a file\n\n"
-        "Start every program with --keys %s, or set ABDADA_KEYS. On another host they need\n"
-        "server.public and the secret of their role: bring them there by a way that nobody else\n"
-        "reads (scp -p). To let one more user in: abdada keygen %s --name NAME --role ROLE\n",
+        "%s/allowed          the users who may connect, and their roles: a public key each\n\n"
+        "Start every program with --keys %s, or set ABDADA_KEYS. On another host a program needs\n"
+        "server.public and the secret of its role: copy them privately (scp -p).\n"
+        "To add a user: abdada keygen %s --name NAME --role ROLE\n",
         dir, dir, dir);
     return 0;
 }
