@@ -224,18 +224,37 @@ static bool is_last(const struct options_row *option)
     return option->name == NULL && option->help == NULL;
 }
 
+enum { COLUMN = 32, TEXT_WIDTH = 80 }; /* of the help of an option */
+
+/* Breaks the text between words. */
+static void print_text(const char *text)
+{
+    while (strlen(text) > TEXT_WIDTH) {
+        int length = TEXT_WIDTH;
+        while (length > 0 && text[length] != ' ') {
+            length--;
+        }
+        if (length == 0) {
+            break;
+        }
+        printf("%.*s\n%*s", length, text, COLUMN, "");
+        text += length + 1;
+    }
+    printf("%s\n", text);
+}
+
 static void print_row(char letter, const char *name, const char *argument, const char *help)
 {
-    enum { COLUMN = 32 };
     char left[80];
     int width =
         snprintf(left, sizeof left, "  %c%c%c --%s%s%s", letter ? '-' : ' ', letter ? letter : ' ',
                  letter ? ',' : ' ', name, argument ? " " : "", argument ? argument : "");
     if (width <= COLUMN - 2) {
-        printf("%-*s%s\n", COLUMN, left, help);
+        printf("%-*s", COLUMN, left);
     } else {
-        printf("%s\n%*s%s\n", left, COLUMN, "", help);
+        printf("%s\n%*s", left, COLUMN, "");
     }
+    print_text(help);
 }
 
 static void print_help(const struct options *options)

@@ -200,11 +200,12 @@ def words_help():
 
 
 def help_keeps_its_columns():
-    """A value that is too long for its column has a line of its own."""
+    """A value that is too long for its column has a line of its own, and long texts are broken."""
     commands = re.findall(r"^  (\w+) ", run("abdada", "--help").out(), re.M)
     check("analyse" in commands, commands)
     for words in [("ttserver",), ("ttworker",)] + [("abdada", name) for name in commands]:
         for line in run(*words, "--help").lines["out"]:
+            check(len(line) <= 112 or not line.startswith("  ") or line.startswith("  $ "), words, line)
             option = re.match(r"  (-.|  )[, ] --\S+( \S+)?", line)
             check(option is None or option.end() == len(line) or line[option.end():].startswith("  "), words, line)
 
