@@ -57,7 +57,7 @@ void ttcore_jobs_close(struct ttcore_jobs *jobs);
 
 /* NULL when there is no such job. */
 struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id);
-/* Needs a free slot, and a JOB_POST `post` whose id is not in the table. `user` goes into the JOB. */
+/* Needs a free slot and a JOB_POST whose id is not in the table. `user` goes into the JOB. */
 struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
                                    uint32_t owner, uint64_t user, uint64_t now_us);
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job);

@@ -4,9 +4,9 @@
  * lists of fq_codel (RFC 8290): a user who starts to wait is served before those who always wait,
  * for one quantum. A lone ask therefore does not queue behind a flood, and a lone user gets all
  * turns. One turn in TURNS_OLD_EVERY is for users who always wait, and a user who was never served
- * starts among them, so a flood of new users does not keep the others out. A user's connections take
- * turns among themselves. Pure. Threads: one at a time. Memory: the caller's; users and members are
- * linked in place. All O(1). */
+ * starts among them, so a flood of new users does not keep the others out. A user's connections
+ * take turns among themselves. Pure. Threads: one at a time. Memory: the caller's; users and
+ * members are linked in place. All O(1). */
 #ifndef TTSERVER_NET_TURNS_H
 #define TTSERVER_NET_TURNS_H
 
