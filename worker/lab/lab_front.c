@@ -39,15 +39,19 @@ static bool poll_front(void *self, struct search *search)
         return lab->now_ns >= w->front.until_ns;
     }
     searcher_serve(&w->front.searcher, search, remote_now_us(w->front.searcher.remote));
-    return lab->now_ns >= w->front.until_ns || w->front.is_stopped;
+    return lab->now_ns >= w->front.until_ns || w->front.is_stopped ||
+           (lab->options.hooks->is_over != NULL && lab->options.hooks->is_over(w, search));
 }
 
 /* `context`: the machine. */
 static void keep_iteration(void *context, const struct search_result *result,
                            const struct counters *counters)
 {
-    const struct lab_worker *w = context;
+    struct lab_worker *w = context;
     (void)counters;
+    if (w->lab->options.hooks->iteration != NULL) {
+        w->lab->options.hooks->iteration(w, result);
+    }
     if (result->bound == TT_EXACT) {
         w->front.answer->iteration[result->depth] =
             (struct lab_iteration){w->lab->now_ns - w->front.begin_ns, result->score, result->move};
@@ -96,20 +100,38 @@ static void idle(struct lab_worker *w, uint64_t until_ns)
     remote_wait(w->front.searcher.remote, ms < IDLE_MS ? (unsigned)ms : IDLE_MS);
 }
 
+void lab_front_idle(struct lab_worker *w, uint64_t until_ns)
+{
+    while (!w->lab->ended && w->lab->now_ns < until_ns) {
+        idle(w, until_ns);
+    }
+}
+
+static void post(struct lab_worker *w, const struct lab_post *post, struct lab_answer *answer)
+{
+    const uint64_t stop_ns = post->stop_ns;
+    *answer = (struct lab_answer){.answered = false};
+    lab_front_post(w, post->job, stop_ns != 0 ? w->lab->now_ns + stop_ns : UINT64_MAX, answer);
+}
+
 static void do_posts(struct lab_worker *w)
 {
     struct lab *lab = w->lab;
+    const struct lab_hooks *hooks = lab->options.hooks;
+    struct lab_post next;
+    struct lab_answer answer;
     for (unsigned i = 0; i < lab->options.posts; i++) {
-        const struct lab_post *post = &lab->options.post[i];
-        while (post->front == w->index && !lab->ended && lab->now_ns < post->at_ns) {
-            idle(w, post->at_ns);
+        const struct lab_post *each = &lab->options.post[i];
+        if (each->front == w->index) {
+            lab_front_idle(w, each->at_ns);
         }
-        if (post->front == w->index && !lab->ended) {
-            struct lab_answer answer = {.answered = false};
-            lab_front_post(w, post->job,
-                           post->stop_ns != 0 ? lab->now_ns + post->stop_ns : UINT64_MAX, &answer);
+        if (each->front == w->index && !lab->ended) {
+            post(w, each, &answer);
             lab->result.answer[i] = answer;
         }
+    }
+    while (hooks->next != NULL && !lab->ended && hooks->next(w, &next)) {
+        post(w, &next, &answer);
     }
 }
 

@@ -62,7 +62,7 @@ static enum err complete_options(struct lab *lab, const struct lab_options *opti
     if (!is_valid) {
         return ERR_RANGE;
     }
-    if (o->posts == 0) {
+    if (o->posts == 0 && o->hooks->next == NULL) {
         lab->only.job = o->job;
         o->post = &lab->only;
         o->posts = 1;

@@ -53,6 +53,12 @@ struct lab_hooks {
     /* A front-end has done a post, in its fiber; ... has none to do, now and then. */
     void (*posted)(struct lab_worker *w);
     void (*idle)(struct lab_worker *w);
+    /* What a front-end posts after those of the list, in its fiber; it may block the cluster.
+     * False: nothing any more. */
+    bool (*next)(struct lab_worker *w, struct lab_post *out);
+    /* A front-end's search has a result of an iteration, in its fiber; ... polls: true ends it. */
+    void (*iteration)(struct lab_worker *w, const struct search_result *result);
+    bool (*is_over)(struct lab_worker *w, const struct search *search);
 };
 
 /* A front-end: the engine's job logic over one searcher. */
@@ -233,6 +239,8 @@ enum err lab_front_open(struct lab_worker *w, const struct searcher_options *sea
 void lab_front_close(struct lab_front *front);
 /* Never returns. */
 void lab_front_run(struct lab_worker *w);
+/* In its fiber: serves the shards until then. */
+void lab_front_idle(struct lab_worker *w, uint64_t until_ns);
 /* In its fiber: posts a job, searches it until its last depth or `until_ns`, stops it, and waits
  * for the last reports. */
 void lab_front_post(struct lab_worker *w, const struct job *job, uint64_t until_ns,
