@@ -52,7 +52,10 @@ void gui_close(struct gui *g)
 static void *search(void *context)
 {
     struct gui *g = context;
-    if (engine_run(g->engine, g->job, &g->observer, &g->result) != ERR_OK) {
+    const struct gui_stand_in *in = g->stand_in;
+    const enum err err = in != NULL ? in->run(in->self, g->job, &g->observer, &g->result)
+                                    : engine_run(g->engine, g->job, &g->observer, &g->result);
+    if (err != ERR_OK) {
         g->result = (struct engine_result){0};
     }
     while (write(g->ended[1], "", 1) < 0 && errno == EINTR) {
@@ -82,7 +85,11 @@ void gui_begin(struct gui *g, struct job *job, const struct engine_observer *obs
     g->job = job;
     g->observer = *observer;
     g->has_ended = false;
-    engine_arm(g->engine);
+    if (g->stand_in != NULL) {
+        g->stand_in->arm(g->stand_in->self);
+    } else {
+        engine_arm(g->engine);
+    }
     g->is_running =
         signals_create_thread(&g->thread, search, g); /* signals end the reader's wait */
     if (!g->is_running) {
@@ -92,10 +99,19 @@ void gui_begin(struct gui *g, struct job *job, const struct engine_observer *obs
     }
 }
 
+void gui_end_search(struct gui *g)
+{
+    if (g->stand_in != NULL) {
+        g->stand_in->stop(g->stand_in->self);
+    } else {
+        engine_stop(g->engine);
+    }
+}
+
 void gui_stop(struct gui *g)
 {
     if (g->is_running) {
-        engine_stop(g->engine);
+        gui_end_search(g);
         finish(g, true);
     }
 }
@@ -214,7 +230,7 @@ static bool await_events(struct gui *g)
     }
     if (g->is_running && g->stop_us != 0 && clock_us() >= g->stop_us) {
         g->stop_us = 0;
-        engine_stop(g->engine);
+        gui_end_search(g);
     }
     if (g->is_running && g->has_ended && !g->is_held) {
         finish(g, false);

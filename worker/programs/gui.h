@@ -18,9 +18,21 @@
 
 enum { GUI_LINE_MAX = 1 << 20 }; /* a game of 200,000 plies in UCI */
 
+/* What searches in place of an engine: functions with the contracts of engine_run, engine_stop,
+ * engine_arm and engine_clear. */
+struct gui_stand_in {
+    void *self;
+    enum err (*run)(void *self, struct job *job, const struct engine_observer *observer,
+                    struct engine_result *out);
+    void (*stop)(void *self);
+    void (*arm)(void *self);
+    void (*clear)(void *self);
+};
+
 struct gui {
     /* fixed before gui_open */
     void *self; /* of the functions */
+    const struct gui_stand_in *stand_in; /* borrowed; NULL: `engine` searches */
     bool is_ordered; /* a line that comes during a search waits for its end */
     /* A line without its end; changed. False: the program ends. */
     bool (*obey)(void *self, char *line);
@@ -59,5 +71,7 @@ void gui_loop(struct gui *gui);
 void gui_begin(struct gui *gui, struct job *job, const struct engine_observer *observer);
 /* Ends the search under way, if there is one, with its answer. */
 void gui_stop(struct gui *gui);
+/* Lets the search under way end; gui_loop answers. Any thread. */
+void gui_end_search(struct gui *gui);
 
 #endif

@@ -176,7 +176,7 @@ static void on_iteration(void *self, unsigned line, const struct search_result *
     const uint32_t time_ms = p->record.job.time_ms;
     (void)line;
     if (time_ms > 0 && r->bound == TT_EXACT && s->time_us / 500 > time_ms) {
-        engine_stop(p->gui.engine);
+        gui_end_search(&p->gui);
     }
     if (p->iteration != NULL) {
         p->iteration(p->gui.self, r, s);
