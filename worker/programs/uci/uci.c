@@ -1,11 +1,11 @@
 /* The UCI protocol: commands on stdin, answers on stdout. One thread reads, one searches. */
+#include "worker/programs/uci/uci.h"
 #include "worker/games/chess/chess.h"
-#include "worker/games/chess/eval.h"
-#include "worker/games/chess/movegen.h"
 #include "worker/games/games.h"
 #include "worker/programs/cli.h"
 #include "worker/programs/gui.h"
 #include "worker/programs/score.h"
+#include "worker/programs/uci/uci_person.h"
 #include "worker/programs/uci/uci_search.h"
 
 #include "common/clock.h"
@@ -66,7 +66,7 @@ static void say_iteration(void *self, unsigned line, const struct search_result 
 {
     struct uci *u = self;
     if (mate_is_found(u, r)) {
-        engine_stop(u->gui.engine);
+        gui_end_search(&u->gui);
     }
     if (r->bound == TT_EXACT) {
         uci_lines_take(&u->lines, line, r, s);
@@ -115,6 +115,10 @@ static void say_best(void *self, bool is_stopped)
     if (r->depth == 0 && r->move == 0) {
         printf("info string error: the search failed: out of memory\n");
     }
+    if (u->gui.stand_in != NULL) { /* its clock is not the GUI's */
+        const struct engine_status *s = &u->gui.result.status;
+        printf("info nodes %" PRIu64 " time %" PRIu64 "\n", s->sum.nodes, s->time_us / 1000);
+    }
     if (u->mate > 0 && !mate_is_found(u, r) && r->depth >= u->job.depth) {
         const unsigned bare = uci_lines_bare_mate(u->job.game, r->score);
         const bool is_bare = bare > 0 && bare <= u->mate;
@@ -135,91 +139,7 @@ static void say_best(void *self, bool is_stopped)
     }
 }
 
-/* ---- what a person at a console may ask besides the protocol: the board (`d`), its static value
- * (`eval`), the same position for the other side (`flip`), `bench`, and `go perft N` ---- */
-
-static void board(const struct job *job)
-{
-    static const char letters[] = "PNBRQK  pnbrqk  ";
-    const struct chess_position *p = job->position;
-    for (unsigned rank = 8; rank-- > 0;) {
-        printf("%u ", rank + 1);
-        for (unsigned file = 0; file < 8; file++) {
-            unsigned piece = p->board[rank * 8 + file];
-            printf(" %c", piece == CHESS_EMPTY ? '.' : letters[piece]);
-        }
-        printf("\n");
-    }
-    printf("   a b c d e f g h\nfen %s\nkey %016" PRIx64 "\ncheckers", job->text,
-           job->game->key(p));
-    uint64_t checkers = chess_attackers(p, chess_king(p, p->side), p->side ^ 1u, chess_occupied(p));
-    for (; checkers != 0; checkers &= checkers - 1) {
-        const int square = (int)bitboard_first(checkers);
-        printf(" %c%c", 'a' + (square & 7), '1' + (square >> 3));
-    }
-    printf("\n");
-}
-
-/* Says the value of selection full. */
-static void evaluation(const struct job *job)
-{
-    const struct chess_position *p = job->position;
-    struct chess_sums sums;
-    chess_sums_clear(&sums);
-    const int score = chess_eval_full(p, &sums);
-    printf("evaluation %+.2f for the side to move, %+.2f for White%s\n", score / 100.0,
-           (p->side == 0 ? score : -score) / 100.0,
-           job->game->check(p) ? " (in check: not to be trusted)" : "");
-}
-
-static void perft(const struct job *job, unsigned depth)
-{
-    struct chess_position p;
-    struct game_move list[GAME_MOVES_MAX];
-    uint64_t sum = 0;
-    chess_position_fork(&p, job->position);
-    const unsigned count = job->game->generate(&p, list);
-    for (unsigned i = 0; i < count; i++) {
-        char text[GAME_MOVE_TEXT_MAX];
-        job->game->format_move(&p, list[i].move, text);
-        job->game->make(&p, list[i].move);
-        const uint64_t leaves = chess_perft(&p, depth - 1);
-        job->game->unmake(&p, list[i].move);
-        printf("%s: %" PRIu64 "\n", text, leaves);
-        sum += leaves;
-    }
-    printf("\nNodes searched: %" PRIu64 "\n", sum); /* as programs that read it know it */
-}
-
-static void swap_case(char *text)
-{
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        *text = (char)(islower(c) ? toupper(c) : tolower(c));
-    }
-}
-
-/* Ranks mirrored, colours changed: the value for the side to move stays. */
-static enum err flip(struct job *job)
-{
-    char ranks[GAME_TEXT_MAX], side, castling[8], ep[4], fen[2 * GAME_TEXT_MAX], why[256];
-    unsigned halfmoves, fullmove;
-    char flipped[GAME_TEXT_MAX] = "";
-    CHECK(sscanf(job->text, "%127s %c %7s %3s %u %u", ranks, &side, castling, ep, &halfmoves,
-                 &fullmove) == 6); /* as the game writes it */
-    for (char *rank; (rank = strrchr(ranks, '/')) != NULL; *rank = '\0') {
-        strcat(strcat(flipped, rank + 1), "/");
-    }
-    strcat(flipped, ranks);
-    swap_case(flipped);
-    swap_case(castling);
-    if (ep[0] != '-') {
-        ep[1] = (char)('1' + '8' - ep[1]);
-    }
-    snprintf(fen, sizeof fen, "%s %c %s %s %u %u", flipped, side == 'w' ? 'b' : 'w', castling, ep,
-             halfmoves, fullmove);
-    return job_set_position(job, job->game, fen, why, sizeof why);
-}
+/* ---- what a person at a console may ask besides the protocol ---- */
 
 static void say_no_position(void)
 {
@@ -239,7 +159,7 @@ static bool obey_perft(const struct uci *u, const char *words)
     if (u->is_unset) {
         say_no_position();
     } else if (options_unsigned(words, 1, PERFT_DEPTH_MAX, &depth) == ERR_OK) {
-        perft(&u->job, (unsigned)depth);
+        uci_person_perft(&u->job, (unsigned)depth);
     } else {
         printf("info string error: go perft N: a depth from 1 to %d, not '%.80s'\n",
                PERFT_DEPTH_MAX, words);
@@ -262,10 +182,10 @@ static bool obey_person(struct uci *u, const char *word)
     } else if (u->is_unset) {
         say_no_position();
     } else if (is_board) {
-        board(&u->job);
+        uci_person_board(&u->job);
     } else if (is_eval) {
-        evaluation(&u->job);
-    } else if (flip(&u->job) != ERR_OK) {
+        uci_person_evaluation(&u->job);
+    } else if (uci_person_flip(&u->job) != ERR_OK) {
         printf("info string error: %s\n", err_text(ERR_NOMEM));
     }
     return true;
@@ -275,7 +195,20 @@ static bool obey_person(struct uci *u, const char *word)
 
 enum { WANT_MAX = 256, OVERHEAD_MAX_MS = 5000 };
 
-static void say_options(const struct uci *u)
+/* Options of a process that searches itself. */
+static const char *const own_options[] = {"Hash",      "Threads", "Servers",  "Table",
+                                          "Selection", "Strict",  "Algorithm"};
+
+static bool has_option(const struct uci *u, const char *name)
+{
+    bool is_own = false;
+    for (size_t i = 0; i < sizeof own_options / sizeof own_options[0]; i++) {
+        is_own |= strcasecmp(name, own_options[i]) == 0;
+    }
+    return u->gui.stand_in == NULL || !is_own;
+}
+
+static void say_own_options(const struct uci *u)
 {
     const struct options_servers *servers = &u->resources.table.servers;
     char address[OPTIONS_HOST_MAX + 16], url[REDIS_TEXT_MAX] = "<empty>";
@@ -284,9 +217,6 @@ static void say_options(const struct uci *u)
     }
     printf("option name Hash type spin default %" PRIu64 " min 1 max %" PRIu64 "\n",
            u->resources.hash_mib, u->hash_max_mib);
-    printf("option name Clear Hash type button\n");
-    printf("option name Move Overhead type spin default %" PRIu64 " min 0 max %d\n", u->overhead_ms,
-           OVERHEAD_MAX_MS);
     printf("option name Threads type spin default %u min 1 max %d\n", u->resources.threads,
            EMBEDDED_SLOTS_MAX);
     printf("option name Servers type string default%s", servers->count == 0 ? " <empty>" : "");
@@ -299,6 +229,24 @@ static void say_options(const struct uci *u)
     printf("option name Table type string default %s\n", url);
     printf("option name Selection type combo default %s var plain var full\n",
            u->full ? "full" : "plain");
+    printf("option name Strict type check default %s\n", u->strict ? "true" : "false");
+    printf("option name Algorithm type combo default %s", u->algorithm->name);
+    for (unsigned i = 0; algorithm_at(i) != NULL; i++) {
+        if (!algorithm_needs_peers(algorithm_at(i))) {
+            printf(" var %s", algorithm_at(i)->name);
+        }
+    }
+    printf("\n");
+}
+
+static void say_options(const struct uci *u)
+{
+    if (u->gui.stand_in == NULL) {
+        say_own_options(u);
+    }
+    printf("option name Clear Hash type button\n");
+    printf("option name Move Overhead type spin default %" PRIu64 " min 0 max %d\n", u->overhead_ms,
+           OVERHEAD_MAX_MS);
     printf("option name MultiPV type spin default %" PRIu64 " min 1 max %d\n", u->multipv,
            SEARCH_LINES_MAX);
     printf("option name Ponder type check default false\n");
@@ -309,14 +257,6 @@ static void say_options(const struct uci *u)
     printf("option name UCI_Elo type spin default %" PRIu64 " min %d max %d\n", u->elo, UCI_ELO_MIN,
            UCI_ELO_MAX);
     printf("option name SyzygyPath type string default <empty>\n");
-    printf("option name Strict type check default %s\n", u->strict ? "true" : "false");
-    printf("option name Algorithm type combo default %s", u->algorithm->name);
-    for (unsigned i = 0; algorithm_at(i) != NULL; i++) {
-        if (!algorithm_needs_peers(algorithm_at(i))) {
-            printf(" var %s", algorithm_at(i)->name);
-        }
-    }
-    printf("\n");
 }
 
 static bool is_empty(const char *value)
@@ -404,7 +344,9 @@ static void set_tablebase(const char *path)
 
 static void clear_engine(struct uci *u)
 {
-    if (u->gui.engine != NULL) {
+    if (u->gui.stand_in != NULL) {
+        u->gui.stand_in->clear(u->gui.stand_in->self);
+    } else if (u->gui.engine != NULL) {
         engine_clear(u->gui.engine);
     }
 }
@@ -421,7 +363,9 @@ static void take_option(struct uci *u, const char *name, const char *value)
     char want[WANT_MAX] = "";
     uint64_t threads = u->resources.threads;
     bool ok = true, reopens = false, ignored = false;
-    if (strcasecmp(name, "Hash") == 0) {
+    if (!has_option(u, name)) {
+        printf("info string error: there is no option '%s'\n", name);
+    } else if (strcasecmp(name, "Hash") == 0) {
         reopens = ok = read_number(value, 1, u->hash_max_mib, &u->resources.hash_mib, want);
     } else if (strcasecmp(name, "Threads") == 0) {
         reopens = ok = read_number(value, 1, EMBEDDED_SLOTS_MAX, &threads, want);
@@ -466,7 +410,7 @@ static void take_option(struct uci *u, const char *name, const char *value)
 
 static bool ensure_engine(struct uci *u)
 {
-    if (u->gui.engine != NULL) {
+    if (u->gui.engine != NULL || u->gui.stand_in != NULL) {
         return true;
     }
     char why[CLI_WHY_MAX];
@@ -732,10 +676,10 @@ static void refuse(void *self, const char *start, const char *why)
            is_position ? "; there is no position until the next one" : "");
 }
 
-int cli_uci(int argc, char *argv[])
+static void open_uci(struct uci *u)
 {
-    struct uci u = {
-        .gui = {.self = &u, .obey = obey, .answer = say_best, .refuse = refuse},
+    *u = (struct uci){
+        .gui = {.self = u, .obey = obey, .answer = say_best, .refuse = refuse},
         .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
         .algorithm = algorithm_by_name("abdada"),
         .full = true,
@@ -743,8 +687,45 @@ int cli_uci(int argc, char *argv[])
         .elo = UCI_ELO_MAX,
         .multipv = 1,
     };
+}
+
+/* Until the program is to end. Returns the exit status. */
+static int talk(struct uci *u)
+{
+    char why[256];
+    if (!gui_open(&u->gui, program)) {
+        return 1;
+    }
+    const enum err err =
+        job_set_position(&u->job, games_by_name("chess"), "startpos", why, sizeof why);
+    if (err == ERR_OK) {
+        gui_loop(&u->gui);
+    } else {
+        log_fail(program, "%s", err_text(err));
+    }
+    close_engine(u);
+    job_free(&u->job);
+    gui_close(&u->gui);
+    return err == ERR_OK ? 0 : 1;
+}
+
+int uci_stand_in(const struct gui_stand_in *stand_in, const struct algorithm *algorithm, bool full)
+{
+    struct uci u;
+    open_uci(&u);
+    u.gui.stand_in = stand_in;
+    u.algorithm = algorithm;
+    u.full = full;
+    u.overhead_ms = 0;
+    return talk(&u);
+}
+
+int cli_uci(int argc, char *argv[])
+{
+    struct uci u;
     char why[256];
     struct cli_resources *resources = &u.resources;
+    open_uci(&u);
     enum { THREADS = 4 }; /* one searches; the C library keeps the stacks of others that ended */
     const uint64_t most = memory_for_tables(THREADS) >> 20;
     u.hash_max_mib = most < 1 ? 1 : most < CLI_HASH_MAX_MIB ? most : CLI_HASH_MAX_MIB;
@@ -780,17 +761,5 @@ int cli_uci(int argc, char *argv[])
                          sizeof why) != ERR_OK) {
         return log_fail(program, "%s", why);
     }
-    if (!gui_open(&u.gui, program)) {
-        return 1;
-    }
-    const enum err err = job_set_position(&u.job, resources->game, "startpos", why, sizeof why);
-    if (err == ERR_OK) {
-        gui_loop(&u.gui);
-    } else {
-        log_fail(program, "%s", err_text(err));
-    }
-    close_engine(&u);
-    job_free(&u.job);
-    gui_close(&u.gui);
-    return err == ERR_OK ? 0 : 1;
+    return talk(&u);
 }
