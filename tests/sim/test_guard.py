@@ -52,7 +52,7 @@ WORKLOADS = (
     ("LAN of 2 x 4, selection full for 50 ms, abdada",
      HOSTS | {"hosts": 2, "threads": 4, "select": "full", "time": 50}, CHESS[:3], 1),
     ("two workers, checks without end, selection full",  # without a bound of their extension seed 28 takes 40 times as long
-     {"workers": 2, "select": "full", "loose": True, "depth": 12}, ["3r4/1K6/Q7/8/8/4k3/8/8 w - - 0 1"], 28),
+     {"workers": 2, "select": "full", "loose": True, "depth": 12, "node-us": 0.2}, ["3r4/1K6/Q7/8/8/4k3/8/8 w - - 0 1"], 28),
 )
 
 

@@ -3,6 +3,8 @@
 #include "worker/programs/cli.h"
 #include "worker/programs/json.h"
 #include "worker/programs/score.h"
+#include "worker/programs/sim/sim_engine.h"
+#include "worker/programs/uci/uci.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -27,6 +29,8 @@ enum {
     BANDWIDTH_LEAST = 1, /* Mb/s */
     BANDWIDTH_MOST = 1000000,
     POLL_MOST_US = 1000,
+    LOCAL_KIB = 1024,
+    LOCAL_KIB_OF_GAMES = 16384,
 };
 
 #define NO_BOUND INFINITY
@@ -39,7 +43,7 @@ struct sim {
     double rtt_us, jitter_us, node_us, service_us, service_operation_us, message_us, operation_us;
     double poll_us, bandwidth, loss;
     uint64_t seed, hash_mib, local_kib;
-    bool json, wait, constant, loose, is_alone, solve;
+    bool json, wait, constant, loose, is_alone, solve, uci;
     struct counts {
         uint32_t at[COUNTS_MAX];
         unsigned count;
@@ -84,6 +88,13 @@ static int check_hosts(struct sim *s)
     if (s->is_by_host && s->workers.count > 0) {
         return options_wrong(program, "give --hosts or --workers, not both");
     }
+    if (s->uci && (s->hosts.count > 1 || s->workers.count > 1)) {
+        return options_wrong(program, "--uci plays with one number of --hosts or --workers");
+    }
+    if (s->uci && s->hosts.count + s->workers.count == 0) {
+        s->hosts = (struct counts){{1}, 1};
+        s->is_by_host = true;
+    }
     if (!s->is_by_host) {
         s->hosts = s->workers.count > 0 ? s->workers : (struct counts){{1, 2, 4, 8, 16}, 5};
     }
@@ -114,13 +125,16 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"game", "NAME|tree:SPEC",
          "chess (default), othello, or a synthetic tree: tree:b=20,d=8,seed=1", &s->search.game,
          OPTION_TEXT, 'g'},
-        {"depth", "N", "depth of the search (this, --time or --solve is required)", &s->depth,
-         OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
+        {"depth", "N", "depth of the search (this, --time, --solve or --uci is required)",
+         &s->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
         {"solve", NULL, "solve exactly: othello, near the end of a game", &s->solve, OPTION_FLAG},
         {"time", "MS", "virtual time; the depth reached is the result", &s->time_ms, OPTION_U32,
          't', 1, 3600000},
-        {"select", "plain|full", "fixed depth with check extension (default), or pruning",
-         &s->select, OPTION_TEXT},
+        {"uci", NULL, "be a UCI engine that searches on the cluster, by its virtual clock", &s->uci,
+         OPTION_FLAG},
+        {"select", "plain|full",
+         "fixed depth with check extension (default), or pruning (default with --uci)", &s->select,
+         OPTION_TEXT},
         {"algorithm", "NAME", ALGORITHM_NAMES " (default abdada)", &s->search.algorithm,
          OPTION_TEXT, 'a'},
         {"loose", NULL, "not strict: deeper entries answer, repetitions are draws", &s->loose,
@@ -137,7 +151,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"shards", "N",
          "shards (default: one for 16 workers); the first is on the first host, and so on",
          &s->shards, OPTION_U32, 0, 1, LAB_SHARDS_MAX},
-        {"node-us", "X", "time of a node (default: tree 1, chess 0.2, othello 0.3, solved 0.04)",
+        {"node-us", "X",
+         "time of a node (default: tree and --select full 1, chess 0.2, othello 0.3, solved 0.04)",
          &s->node_us, OPTION_REAL},
         {"rtt-us", "X", "network round trip (default 100)", &s->rtt_us, OPTION_REAL},
         {"jitter-us", "X", "added to each way, uniform in 0..X", &s->jitter_us, OPTION_REAL},
@@ -161,9 +176,10 @@ static int read_options(struct sim *s, int argc, char *argv[])
          &s->hash_mib, OPTION_U64, 0, 1, 1 << 16},
         {"constant", NULL, "the shards' memory does not grow with the workers", &s->constant,
          OPTION_FLAG},
-        {"share", "N", "broadcast results of this depth and more", &s->share, OPTION_U32, 0, 1,
-         SEARCH_DEPTH_MAX},
-        {"local", "KIB", "table of each host, which is a worker without --threads (default 1024)",
+        {"share", "N", "broadcast results of this depth and more (default with --uci: 2)",
+         &s->share, OPTION_U32, 0, 1, SEARCH_DEPTH_MAX},
+        {"local", "KIB",
+         "table of each host, which is a worker without --threads (default 1024, --uci 16384)",
          &s->local_kib, OPTION_U64, 0, 1, 1 << 22},
         {.kind = OPTION_HEADING, .help = "Seed and output:"},
         {"seed", "N", "seed of everything random (default 1)", &s->seed, OPTION_U64},
@@ -174,7 +190,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
     };
     const struct options options = {
         .program = program,
-        .usage = "--depth N | --time MS | --solve [OPTION]... [POSITION]",
+        .usage = "--depth N | --time MS | --solve | --uci [OPTION]... [POSITION]",
         .summary =
             "Searches on a cluster under a virtual clock: one core runs thousands of workers.",
         .example = {"abdada sim --depth 9 --workers 1,16,128",
@@ -185,12 +201,15 @@ static int read_options(struct sim *s, int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    const int limits = (s->depth != 0) + (s->time_ms != 0) + s->solve;
+    const int limits = (s->depth != 0) + (s->time_ms != 0) + s->solve + s->uci;
     if (limits != 1) {
         return options_wrong(program, "%s",
-                             limits > 1 ? "only one of --depth, --time and --solve"
-                                        : "--depth N, --time MS or --solve is required");
+                             limits > 1 ? "only one of --depth, --time, --solve and --uci"
+                                        : "--depth N, --time MS, --solve or --uci is required");
     }
+    s->select = s->select != NULL ? s->select : s->uci ? "full" : "plain";
+    s->share = s->share != 0 || !s->uci ? s->share : REMOTE_SHARE_DEPTH;
+    s->local_kib = s->local_kib != 0 ? s->local_kib : s->uci ? LOCAL_KIB_OF_GAMES : LOCAL_KIB;
     return check_hosts(s);
 }
 
@@ -202,6 +221,7 @@ static double node_us_of(const struct job *job, bool is_timed)
     bool is_solved =
         !is_timed && game->depth_left != NULL && job->depth >= game->depth_left(job->position);
     return strcmp(game->name, "tree") == 0 ? 1.0
+           : job->full                     ? 1.0
            : is_solved                     ? 0.04
            : game->depth_left != NULL      ? 0.3
                                            : 0.2;
@@ -214,6 +234,9 @@ static int resolve(struct sim *s)
     char why[256];
     s->search.algorithm = s->search.algorithm != NULL ? s->search.algorithm : "abdada";
     s->search.game = s->search.game != NULL ? s->search.game : "chess";
+    if (s->uci && (s->search.position != NULL || strcmp(s->search.game, "chess") != 0)) {
+        return options_wrong(program, "--uci plays chess, from the positions that it is given");
+    }
     int status = cli_resolve(program, &s->search, &s->job);
     if (status >= 0) {
         return status;
@@ -651,11 +674,25 @@ static int run_speedups(struct sim *s)
     return s->svg != NULL && status == 0 ? write_svg(s, row, s->hosts.count) : status;
 }
 
+static int play(struct sim *s)
+{
+    struct lab_post none;
+    struct sim_engine *engine;
+    const struct lab_options options = lab_for(s, s->hosts.at[0], s->threads, &none);
+    const enum err err = sim_engine_open(&engine, &options);
+    if (err != ERR_OK) {
+        return log_fail(program, "%s", err_text(err));
+    }
+    const struct gui_stand_in stand_in = sim_engine_stand_in(engine);
+    const int status = uci_stand_in(&stand_in, s->job.algorithm, s->job.full);
+    sim_engine_close(&engine);
+    return status;
+}
+
 int cli_sim(int argc, char *argv[])
 {
     struct sim s = {
         .search = {NULL, NULL, "auto", NULL},
-        .select = "plain",
         .threads = 1,
         .rtt_us = 100,
         .service_operation_us = -1,
@@ -665,7 +702,6 @@ int cli_sim(int argc, char *argv[])
         .poll_us = 50,
         .seed = 1,
         .hash_mib = 64,
-        .local_kib = 1024,
     };
     (void)signal(SIGCHLD, SIG_DFL); /* it waits for gnuplot, also as process 1 */
     int status = read_options(&s, argc, argv);
@@ -676,7 +712,7 @@ int cli_sim(int argc, char *argv[])
         status = check_memory(&s);
     }
     if (status < 0) {
-        status = run_speedups(&s);
+        status = s.uci ? play(&s) : run_speedups(&s);
     }
     job_free(&s.job);
     return status;
