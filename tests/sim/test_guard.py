@@ -4,8 +4,9 @@
 Each workload's virtual time (the geometric mean of its searches, as one of them moves by a tenth when anything about
 the search does), or, where time is fixed, the nodes and the depth reached, is kept in guard.json with the commands that give it.
 One that differs by more than 5%, or by a ply, fails, also when it is better: else what is lost later would hide in what
-was won. GUARD=write writes the file anew; the commit says why. The figures depend on neither machine nor build: the
-clock is virtual, and the namespace is no hash of the sources.
+was won. Of a game between virtual clusters the moves are kept, which any change of the search changes. GUARD=write
+writes the file anew; the commit says why. The figures depend on neither machine nor build: the clock is virtual, and the
+namespace is no hash of the sources.
 
 BIN: the binaries. QUICK, or sanitizers in the binaries: three workloads. JOBS: searches at a time.
 """
@@ -21,7 +22,8 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "system"), os.path.join(ROOT, "tests
 import cluster  # noqa: E402
 from cluster import check  # noqa: E402
 from machines import ENDING_NODE_US, LAN, PERFECT, T3D  # noqa: E402
-from simulate import Simulator, boards, bratko_kopec  # noqa: E402
+from simulate import Simulator, boards, bratko_kopec, words_of  # noqa: E402
+from uci import Talker  # noqa: E402
 
 KEPT = os.path.join(ROOT, "tests", "sim", "guard.json")
 WRITE = "GUARD=write tests/sim/test_guard.py"
@@ -55,6 +57,10 @@ WORKLOADS = (
      {"workers": 2, "select": "full", "loose": True, "depth": 12, "node-us": 0.2}, ["3r4/1K6/Q7/8/8/4k3/8/8 w - - 0 1"], 28),
 )
 
+# A name, the clusters of White and Black, the limit of a move, the opening, plies.
+PLAYS = LAN | {"node-us": 1}
+GAMES = (("a game of 2 x 1 against 1 x 1", (PLAYS | {"hosts": 2}, PLAYS | {"hosts": 1}), "movetime 20", "d2d4 d7d5 c2c4 e7e6", 8),)
+
 
 def searches(options, positions, seeds):
     """Command lines behind the program's name."""
@@ -83,6 +89,13 @@ def kept():
             return json.load(file)
     except FileNotFoundError:
         return {}
+
+
+def keep(name, row):
+    everything = kept() | {name: row}
+    with open(KEPT, "w", encoding="utf-8") as file:
+        json.dump({row[0]: everything[row[0]] for row in WORKLOADS + GAMES if row[0] in everything}, file, indent=1)
+        file.write("\n")
 
 
 def figure(unit, each):
@@ -115,10 +128,7 @@ def workload(name, options, positions, seeds):
         rows = measure(commands)
         now = {kind: {command: KEPT_OF[of](row) for command, row in rows.items()} for kind, of in kinds.items()}
         if os.environ.get("GUARD") == "write":
-            everything = kept() | {name: {"unit": unit} | now}
-            with open(KEPT, "w", encoding="utf-8") as file:
-                json.dump({row[0]: everything[row[0]] for row in WORKLOADS if row[0] in everything}, file, indent=1)
-                file.write("\n")
+            keep(name, {"unit": unit} | now)
             return
         before = kept().get(name, {})
         for kind, of in kinds.items():
@@ -129,6 +139,26 @@ def workload(name, options, positions, seeds):
     return test
 
 
+def game(name, clusters, limit, opening, plies):
+    commands = [["sim", "--uci", *words_of(options)] for options in clusters]
+
+    def test():
+        players, moves = [Talker(*words) for words in commands], opening.split()
+        for _ in range(plies):
+            player = players[len(moves) % 2]
+            player.say(f"position startpos moves {' '.join(moves)}", f"go {limit}")
+            moves.append(player.expect(r"^bestmove (\S+)")[1])
+        for player in players:
+            player.quit()
+        now = {"unit": limit, "players": ["abdada " + shlex.join(words) for words in commands], "moves": " ".join(moves)}
+        if os.environ.get("GUARD") == "write":
+            keep(name, now)
+        else:
+            cluster.equal(now, kept().get(name), f"if that is wanted, say why in the commit with the file anew: {WRITE}")
+    test.__name__ = name
+    return test
+
+
 if __name__ == "__main__":
     some = WORKLOADS[:3] if cluster.QUICK or cluster.SANITIZED else WORKLOADS
-    sys.exit(cluster.main([workload(*row) for row in some], ("abdada",)))
+    sys.exit(cluster.main([workload(*row) for row in some] + [game(*row) for row in GAMES], ("abdada",)))

@@ -45,6 +45,15 @@ class Memory:
                 self.changed.notify_all()
 
 
+def words_of(options):
+    """On a command line."""
+    words = []
+    for name, value in sorted(options.items()):
+        option = "--" + name.replace("_", "-")
+        words += [option] if value is True else [option, str(value)]
+    return words
+
+
 class Simulator:
     """Takes runs as (position, options) and gives their rows by number of workers.
 
@@ -96,11 +105,7 @@ class Simulator:
 
     @staticmethod
     def command(position, options):
-        words = [ABDADA, "sim", "--json"]
-        for name, value in sorted(options.items()):
-            option = "--" + name.replace("_", "-")
-            words += [option] if value is True else [option, str(value)]
-        return words + (["--game", position] if position.startswith("tree:") else [position])
+        return [ABDADA, "sim", "--json", *words_of(options)] + (["--game", position] if position.startswith("tree:") else [position])
 
     def ask(self, position, options):
         words = self.command(position, options)
