@@ -26,6 +26,14 @@ match-ready: match-programs
 match: match-ready ## games against another engine, Elo with its error by pairs of games (OPPONENT="/usr/games/gnuchess -u" MATCH="--games 40 --clock game:1+0.01")
 	@build/venv/bin/python tests/instruments/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
 
+# Between two virtual clusters on a network of today, by their virtual clocks.
+VIRTUAL = build/release/bin/abdada sim --uci --rtt-us 100 --message-us 10 --operation-us 0.05 --service-us 2 --service-operation-us 0.1
+A ?= --hosts 2
+B ?= --hosts 1
+match-virtual: match-ready ## games between virtual clusters (A="--hosts 4 --threads 8" B="--hosts 1 --threads 8" MATCH="--clock move:1 --log build/games.log")
+	@build/venv/bin/python tests/instruments/match/match.py --virtual --adjudicate --clock move:0.1 --error 30 \
+	    --a "$(VIRTUAL) $(A)" --b "$(VIRTUAL) $(B)" $(MATCH)
+
 # Othello against an opponent that speaks GTP; MATCH="--games 40 --a 'build/release/bin/abdada gtp --time 50 -j 2'".
 OTHELLO_OPPONENT ?= /usr/games/gtp-rhino --level 3 --book 0
 match-othello: match-programs ## Othello against another program (OTHELLO_OPPONENT="/usr/games/gtp-rhino --level 4")

@@ -36,7 +36,6 @@ class KillMatch(match.Match):
         self.requests = queue.Queue()  # (game, set when it ends, set when the cluster is whole again)
         self.moves, self.least, self.latest = 0, float("inf"), 0.0
         options.a = options.b = f"{path_of('abdada')} uci --servers {self.servers} --threads 1"
-        options.judge = f"{path_of('abdada')} uci"
         options.a_option = options.b_option = []
 
     def new_worker(self, i):
@@ -49,7 +48,7 @@ class KillMatch(match.Match):
         if has_kills:
             self.requests.put((number, ended, is_whole))
         o = self.options
-        result, why, moves = match.play(white, black, opening, clock, o.slack / 1000, o.adjudicate)
+        result, why, moves = match.play(white, black, opening, (clock, clock), o.slack / 1000, o.adjudicate)
         ended.set()
         if has_kills:
             is_whole.wait()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plays chess games between two UCI engines and prints the difference in Elo with its error.
 
-Openings are random moves that a judge (engine A at a small depth) calls even, drawn with a seed; each
-is played twice, with colours changed. The error is given twice, by games and by these pairs: "pairs 3 20 60 40 7" are
-those in which A made 0, 0.5, 1, 1.5 and 2 points. Needs the package `chess` from PyPI (`make match` installs it
-into build/venv)."""
+Each opening of tests/data/chess/openings.txt is played twice, with colours changed. The error is given twice, by games
+and by these pairs: "pairs 3 20 60 40 7" are those in which A made 0, 0.5, 1, 1.5 and 2 points. With --log an interrupted
+match goes on where it was. --sprt and --error end it early. --virtual is for engines that bring a clock of their own
+(`abdada sim --uci`). Needs the package `chess` from PyPI (`make match` installs it into build/venv)."""
 import argparse
 import json
 import math
@@ -21,12 +21,12 @@ import time
 
 import chess
 
-from elo import count_pairs, elo, elo_of_pairs, said
+from elo import Sprt, count_pairs, elo, elo_of_pairs, said
 
 SLACK_S = 10.0  # an engine that is silent for so long beyond its time is hung
-OPENING_PLIES = 8
-OPENING_DEPTH = 8
-OPENING_MOST = 80  # centipawns that either side may be ahead
+VIRTUAL_S = 3600.0  # the same for one with a clock of its own
+OPENINGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../data/chess/openings.txt")
+FEWEST_PAIRS = 20  # before a match may end early
 MATE = 30000
 FAULTS = ("time", "illegal", "silent", "ended", "answered")  # what a game is lost by, beside chess
 
@@ -51,7 +51,9 @@ class Engine:
         self.command, self.options = command, options
         self.process = None
         self.read_at, self.late_s = 0.0, 0.0  # of the last line
+        self.said_s = 0.0  # that the last search took, by its own clock
         self.latest_s = 0.0  # of all answers
+        self.depths = []  # of all answers
         self.start()
 
     def start(self):
@@ -109,10 +111,10 @@ class Engine:
         self.wait("readyok", 3 * SLACK_S)
 
     def go(self, moves, limit, patience_s, fen=None):
-        """(move text, score in centipawns from the side to move or None, depth, seconds)."""
+        """(move text, score in centipawns from the side to move or None, depth, seconds). The time it says is in said_s."""
         where = "startpos" if fen is None else f"fen {fen}"
         self.say(f"position {where}" + (" moves " + " ".join(moves) if moves else ""))
-        score, depth = None, 0
+        score, depth, self.said_s = None, 0, 0.0
         while not self.lines.empty():
             self.refuse_answer(self.line(0))
         begin = time.monotonic()
@@ -123,6 +125,8 @@ class Engine:
             if words[:1] == ["bestmove"]:
                 self.latest_s = max(self.latest_s, self.late_s)
                 return words[1] if len(words) > 1 else "", score, depth, self.read_at - begin
+            if words[:1] == ["info"] and "time" in words[:-1] and words[1] != "string":
+                self.said_s = int(words[words.index("time") + 1]) / 1000
             if words[:1] == ["info"] and "score" in words and "lowerbound" not in words:
                 at = words.index("score")
                 value = int(words[at + 2])
@@ -141,24 +145,14 @@ class Engine:
             self.kill()
 
 
-def draw_opening(seed, judge):
-    """Random legal moves to a position that the judge calls even."""
-    drawn = random.Random(seed)
-    while True:
-        board, moves = chess.Board(), []
-        while len(moves) < OPENING_PLIES and not board.is_game_over():
-            move = drawn.choice(sorted(board.legal_moves, key=lambda m: m.uci()))
-            moves.append(move.uci())
-            board.push(move)
-        if board.is_game_over():
-            continue
-        _, score, _, _ = judge.go(moves, f"depth {OPENING_DEPTH}", SLACK_S)
-        if score is not None and abs(score) <= OPENING_MOST:
-            return moves
+def read_openings(path):
+    """Lists of moves, one a line; # begins a comment."""
+    with open(path, encoding="utf-8") as file:
+        return [words for line in file if (words := line.partition("#")[0].split())]
 
 
 class Clock:
-    """What a side may use: so much a move, so many nodes, or base + increment for the game."""
+    """What a side may use: so much a move, so many nodes or plies, or base + increment for the game."""
 
     def __init__(self, text):
         self.kind, *values = text.split(":")
@@ -167,8 +161,8 @@ class Clock:
         self.least = self.values[0]  # that a side had left after a move, before the increment
 
     def limit(self):
-        if self.kind == "nodes":
-            return f"nodes {int(self.values[0])}"
+        if self.kind in ("nodes", "depth"):
+            return f"{self.kind} {int(self.values[0])}"
         if self.kind == "move":
             return f"movetime {int(self.values[0] * 1000)}"
         inc = int(self.values[1] * 1000)
@@ -176,7 +170,7 @@ class Clock:
         return f"wtime {white} btime {black} winc {inc} binc {inc}"
 
     def patience_s(self, side):
-        return SLACK_S + {"nodes": 60, "move": self.values[0], "game": self.left[side]}[self.kind]
+        return SLACK_S + {"nodes": 60, "depth": 600, "move": self.values[0], "game": self.left[side]}[self.kind]
 
     def used(self, side, seconds, slack_s):
         """False: the time is over."""
@@ -209,8 +203,8 @@ class Adjudication:
         return "1/2-1/2" if self.even >= 10 else None
 
 
-def play(white, black, opening, clock, slack_s, is_adjudicated):
-    """(result, why, moves)"""
+def play(white, black, opening, clocks, slack_s, is_adjudicated, is_virtual=False):
+    """(result, why, moves); `clocks` of White and Black, may be one."""
     board, moves = chess.Board(), list(opening)
     for move in moves:
         board.push_uci(move)
@@ -229,13 +223,16 @@ def play(white, black, opening, clock, slack_s, is_adjudicated):
             return outcome.result(), outcome.termination.name.lower(), moves
         side = 0 if board.turn == chess.WHITE else 1
         lost = "0-1" if side == 0 else "1-0"
-        engine = (white, black)[side]
+        engine, clock = (white, black)[side], clocks[side]
         try:
-            move, score, _, seconds = engine.go(moves, clock.limit(), clock.patience_s(side))
+            patience_s = VIRTUAL_S if is_virtual else clock.patience_s(side)
+            move, score, depth, seconds = engine.go(moves, clock.limit(), patience_s)
         except EngineError as error:
             engine.kill()
             engine.start()
             return lost, f"{error}", moves
+        engine.depths.append(depth)
+        seconds, slack_s = (engine.said_s, math.inf if clock.kind == "move" else slack_s) if is_virtual else (seconds, slack_s)
         if not clock.used(side, seconds, slack_s):
             return lost, f"time ({seconds:.3f} s, {engine.late_s:.3f} s of it of this referee)", moves
         try:
@@ -248,37 +245,97 @@ def play(white, black, opening, clock, slack_s, is_adjudicated):
             return result, "adjudicated", moves
 
 
+class Log:
+    """The finished pairs of a match, one a line behind a head that says what is played."""
+
+    def __init__(self, path, head):
+        """`pairs`: those that are there. Half a line at the end, of a run that was killed, is cut off."""
+        self.pairs, self.lock, self.file = [], threading.Lock(), None
+        if path is None:
+            return
+        text = ""
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        lines = text[:text.rfind("\n") + 1].splitlines()
+        if lines and json.loads(lines[0]) != head:
+            sys.exit(f"match: {path} is of another match: {lines[0]}, not {json.dumps(head)}")
+        self.pairs = [json.loads(line) for line in lines[1:]]
+        with open(path, "a", encoding="utf-8") as file:
+            file.truncate(len(text[:text.rfind("\n") + 1].encode()))
+        self.file = open(path, "a", encoding="utf-8")  # pylint: disable=consider-using-with
+        if not lines:
+            self.put(head)
+
+    def put(self, value):
+        with self.lock:
+            if self.file is not None:
+                self.file.write(json.dumps(value) + "\n")
+                self.file.flush()
+
+
 class Match:
     def __init__(self, options):
         self.options = options
         self.lock = threading.Lock()
-        self.pairs = iter(range((options.games + 1) // 2))
+        self.openings = read_openings(options.openings)
+        random.Random(options.seed).shuffle(self.openings)
+        self.sprt = Sprt(*options.sprt) if options.sprt else None
         self.count = {"wins": 0, "draws": 0, "losses": 0}
         self.faults = []
         self.games = []
         self.points = {}  # of A, in the games of each pair
+        self.depths = {"A": [], "B": []}  # mean of each game
+        self.decision = None  # why the match ends early
+        self.log = Log(options.log, self.head())
+        for done in self.log.pairs:
+            for game in done["games"]:
+                self.take(done["pair"], game)
+        self.pairs = iter(sorted(set(range((options.games + 1) // 2)) - {done["pair"] for done in self.log.pairs}))
+
+    def head(self):
+        """What a log says of its match; games of other values are not of it."""
+        names = ("a", "b", "a_option", "b_option", "clock", "b_clock", "seed", "adjudicate", "virtual")
+        return {name: value for name in names if (value := getattr(self.options, name, None))}
 
     def next_pair(self):
         with self.lock:
-            return next(self.pairs, None)
+            return None if self.decision else next(self.pairs, None)
 
-    def take(self, pair, a_is_white, result, why, moves):
-        won = {"1-0": a_is_white, "0-1": not a_is_white}.get(result)
+    def take(self, pair, game):
+        a_is_white = game["white"] == "A"
+        won = {"1-0": a_is_white, "0-1": not a_is_white}.get(game["result"])
         with self.lock:
             self.count["draws" if won is None else "wins" if won else "losses"] += 1
             self.points.setdefault(pair, []).append(0.5 if won is None else float(won))
-            self.games.append({"opening": pair, "white": "AB"[not a_is_white], "result": result, "why": why,
-                               "moves": " ".join(moves)})
-            if why.startswith(FAULTS):
+            self.games.append(game)
+            for side, depth in game.get("depths", {}).items():
+                self.depths[side].append(depth)
+            if game["why"].startswith(FAULTS):
                 loser = "A" if won is False else "B"
-                self.faults.append(f"{loser}: {why}")
-                print(f"opening {pair}: {loser} loses: {why}", flush=True)
+                self.faults.append(f"{loser}: {game['why']}")
+                print(f"opening {pair}: {loser} loses: {game['why']}", flush=True)
             done = len(self.games)
             if done % self.options.every == 0:
                 print(f"{done:5} {self.summary()}", flush=True)
+            self.decision = self.decide()
+
+    def decide(self):
+        """Why the match is over, or None. Half a pair says nothing yet."""
+        counts, o = count_pairs(self.points.values()), self.options
+        if sum(counts) < FEWEST_PAIRS:
+            return None
+        if o.error and elo_of_pairs(counts)[1] <= o.error:
+            return f"the error is at most {o.error:g}"
+        return self.sprt.decision(counts) if self.sprt else None
 
     def summary(self):
-        return said(**self.count, pairs=self.points.values())
+        text = said(**self.count, pairs=self.points.values())
+        if self.sprt:
+            text += f"; {self.sprt.said(count_pairs(self.points.values()))}"
+        if all(self.depths.values()):
+            text += "; depths " + " ".join(f"{sum(each) / len(each):.2f}" for each in self.depths.values())
+        return text
 
     def result(self):
         """What is written as JSON, beside the games."""
@@ -289,20 +346,25 @@ class Match:
 
     def lane(self):
         o = self.options
-        a, b = Engine(o.a, o.a_option), Engine(o.b, o.b_option)
-        judge = Engine(o.judge or o.a, [] if o.judge else o.a_option)
+        sides = {"A": Engine(o.a, o.a_option), "B": Engine(o.b, o.b_option)}
         while (pair := self.next_pair()) is not None:
-            opening = draw_opening(f"{o.seed}/{pair}", judge)
-            for a_is_white in (True, False):
-                white, black = (a, b) if a_is_white else (b, a)
-                result, why, moves = self.game(2 * pair + (not a_is_white), white, black, opening)
-                self.take(pair, a_is_white, result, why, moves)
-        for engine in (a, b, judge):
+            opening, games = self.openings[pair % len(self.openings)], []
+            for names in ("AB", "BA"):
+                white, black = (sides[name] for name in names)
+                white.depths, black.depths = [], []
+                result, why, moves = self.game(2 * pair + (names == "BA"), white, black, opening)
+                games.append({"opening": pair, "white": names[0], "result": result, "why": why, "moves": " ".join(moves)})
+                if white.depths and black.depths:
+                    games[-1]["depths"] = {name: round(sum(sides[name].depths) / len(sides[name].depths), 3) for name in "AB"}
+                self.take(pair, games[-1])
+            self.log.put({"pair": pair, "games": games})
+        for engine in sides.values():
             engine.quit()
 
-    def game(self, _number, white, black, opening):
+    def game(self, number, white, black, opening):
         o = self.options
-        return play(white, black, opening, Clock(o.clock), o.slack / 1000, o.adjudicate)
+        clocks = [Clock(o.clock), Clock(o.b_clock or o.clock)]
+        return play(white, black, opening, clocks[::-1] if number % 2 else clocks, o.slack / 1000, o.adjudicate, o.virtual)
 
     def wait(self, lanes):
         for lane in lanes:
@@ -311,16 +373,20 @@ class Match:
     def run(self):
         """False: games are missing."""
         o = self.options
-        lanes = [threading.Thread(target=self.lane) for _ in range(o.lanes)]
+        lanes = [threading.Thread(target=self.lane, daemon=True) for _ in range(o.lanes)]
         for lane in lanes:
             lane.start()
-        self.wait(lanes)
-        print(f"{len(self.games)} games, {o.clock}, seed {o.seed}: {self.summary()}; "
-              f"{len(self.faults)} lost by time, illegal move, silence or an end")
+        try:
+            self.wait(lanes)
+        except KeyboardInterrupt:
+            self.decision = "interrupted"
+        print(f"{len(self.games)} games, {o.clock}{f' and {o.b_clock}' if o.b_clock else ''}, seed {o.seed}: {self.summary()}; "
+              f"{len(self.faults)} lost by time, illegal move, silence or an end" +
+              (f"; {self.decision}" if self.decision else ""), flush=True)
         if o.json:
             with open(o.json, "w", encoding="utf-8") as out:
                 json.dump(self.result() | {"games": self.games}, out, indent=1)
-        return len(self.games) >= o.games
+        return self.decision != "interrupted" and (self.decision is not None or len(self.games) >= o.games)
 
 
 def option(text):
@@ -329,20 +395,36 @@ def option(text):
 
 
 def clock(text):
-    if not re.fullmatch(r"move:\d+(\.\d+)?|nodes:\d+|game:\d+(\.\d+)?\+\d+(\.\d+)?", text):
-        raise argparse.ArgumentTypeError(f"move:SECONDS, game:SECONDS+INCREMENT or nodes:N, not {text!r}")
+    if not re.fullmatch(r"move:\d+(\.\d+)?|(nodes|depth):\d+|game:\d+(\.\d+)?\+\d+(\.\d+)?", text):
+        raise argparse.ArgumentTypeError(f"move:SECONDS, game:SECONDS+INCREMENT, nodes:N or depth:N, not {text!r}")
     return text
+
+
+def hypotheses(text):
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        low = high = 0
+    if low >= high:
+        raise argparse.ArgumentTypeError(f"two differences in Elo, as 0,10, not {text!r}")
+    return low, high
 
 
 def parser(description):
     p = argparse.ArgumentParser(description=description.split("\n", maxsplit=1)[0])
     p.add_argument("--games", type=int, default=400)
     p.add_argument("--clock", type=clock, default="move:0.05",
-                   help="move:SECONDS, game:SECONDS+INCREMENT or nodes:N (default: %(default)s)")
+                   help="move:SECONDS, game:SECONDS+INCREMENT, nodes:N or depth:N (default: %(default)s)")
+    p.add_argument("--b-clock", type=clock, help="the same for B, if it has another")
+    p.add_argument("--virtual", action="store_true", help="the engines' own clocks count, as those of `abdada sim --uci`")
     p.add_argument("--slack", type=float, default=20,
                    help="milliseconds over the time that are no loss (default: %(default)s)")
     p.add_argument("--lanes", type=int, default=os.cpu_count(), help="games at a time (default: %(default)s)")
-    p.add_argument("--seed", type=int, default=1, help="of the openings")
+    p.add_argument("--seed", type=int, default=1, help="of the order of openings")
+    p.add_argument("--openings", default=OPENINGS, help="file of lists of moves, one a line")
+    p.add_argument("--log", help="file of the finished pairs, which the same match goes on with")
+    p.add_argument("--sprt", type=hypotheses, metavar="ELO0,ELO1", help="end when a sequential test decides between these")
+    p.add_argument("--error", type=float, metavar="ELO", help="end when the error by pairs is at most this")
     p.add_argument("--adjudicate", action="store_true", help="end games that both sides call won or even")
     p.add_argument("--every", type=int, default=20, help="games between two lines of progress")
     p.add_argument("--json", help="file for counts, Elo with its errors, and all games")
@@ -355,9 +437,8 @@ def main():
     p.add_argument("--b", required=True, help="command of engine B")
     p.add_argument("--a-option", action="append", type=option, default=[], metavar="NAME=VALUE")
     p.add_argument("--b-option", action="append", type=option, default=[], metavar="NAME=VALUE")
-    p.add_argument("--judge", help="engine that says which openings are even (default: A)")
     options = p.parse_args()
-    for command in filter(None, (options.a, options.b, options.judge)):
+    for command in (options.a, options.b):
         if shutil.which((shlex.split(command) or [""])[0]) is None:
             p.error(f"there is no program {command!r}")
     return 0 if Match(options).run() else 1
