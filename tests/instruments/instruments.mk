@@ -91,7 +91,7 @@ $(MEASURES): release-tools
 attacks: release-tools ## what bad peers can do to a cluster that searches (ATTACKS="--only deaf --seconds 30", --insecure, --seed N)
 	@$(PYTHON) tests/attacks/attacks.py $(ATTACKS)
 
-lab:           ## a network of today, and the published tables, on the virtual cluster; CSV and SVG in build/lab (LAB="weill ura"; LAB="play --time 200 --positions 50": what users buy)
+lab:           ## a network of today, and the published tables, on the virtual cluster; CSV and SVG in build/lab (LAB="weill ura")
 lab-quick:     ## the same in 5 minutes
 lab-calibrate: ## real runs beside virtual ones
 compare:       ## the algorithms beside each other

@@ -7,8 +7,7 @@ run, because shared machines drift. Prints one table; --json writes the rows as 
   tests/instruments/bench/bench_search.py [--bin DIR] [--runs N] [--depth N] [--epd FILE] [--only NAME,...] [--json FILE]
 
 Of --only: perft, speed, threads, shard, worker, curve; and, if they are named, algorithms: every parallel search by two
-threads; full [--time MS]: nodes a second and depth reached at selection full with a second searcher; play [--time MS] [--positions N] [--most CP]: what moves lose that are chosen in a given time, and the time of the front-end
-alone that is worth it, where a run is each position once, whatever --runs says.
+threads; full [--time MS]: nodes a second and depth reached at selection full with a second searcher.
 """
 import argparse
 import contextlib
@@ -23,14 +22,12 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-sys.path[:0] = [os.path.join(ROOT, "tests", "system"), os.path.join(ROOT, "tests", "instruments", "lab")]
+sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 import cluster  # noqa: E402  (starts and stops real processes)
-import loss  # noqa: E402
 from algorithms import PARALLEL  # noqa: E402
 
 SUMMED = ("nodes", "busy", "deferred", "asks")
 TRAFFIC = ("messages", "bytes")  # in and out of the shards, of searches that ask them
-PLAY_TIMES = (1, 2, 4)  # of the front-end alone
 
 
 def median(values):
@@ -268,34 +265,6 @@ class Bench:
                      f"{statistics.mean(more):+.2f}", f"+-{error:.2f}", "-",
                      f"to one thread; nodes/s {speed:.2f} of two unrelated processes")
 
-    def play(self):
-        """What a move loses after --time, and the time in which that of the front-end alone loses as little (`make lab
-        LAB=play` says the same of virtual clusters). Each position by all sides in turn, as above."""
-        positions = loss.positions(self.options.positions)
-        with cluster.Cluster(shards=1, workers=1, private=True) as helped:
-            more = {("alone", factor): [] for factor in PLAY_TIMES} | {
-                ("2 threads", 1): ["--threads", "2"], ("+ 1 worker, no table in common", 1): ["--servers", helped.servers]}
-            each = {side: [] for side in more}
-            for position in positions:
-                for side in random.sample(list(more), len(more)):
-                    move = self.best_move(position["fen"], side[1] * self.options.time, more[side])
-                    each[side].append(loss.lost(position, move, self.options.most))
-        losses = loss.Losses(each)
-        alone = ", ".join(f"{factor} T {self.of_loss(losses, 'alone', factor)}" for factor in PLAY_TIMES)
-        for side in list(more)[len(PLAY_TIMES):]:
-            self.row(f"move's loss, cp: alone | {side[0]}", self.of_loss(losses, "alone", 1), self.of_loss(losses, *side),
-                     losses.said(*side, "alone"), "-", f"T = {self.options.time} ms, {len(positions)} positions; worth in T; alone: {alone}")
-
-    def best_move(self, fen, time_ms, more):
-        done = subprocess.run([self.program("abdada"), "analyse", "--json", "--fresh", "--private", "--select", "full", "--time",
-                               str(time_ms), *more, fen], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-        return json.loads(done.stdout)["bestmove"]
-
-    @staticmethod
-    def of_loss(losses, side, factor):
-        mean, error = losses.loss(side, factor)
-        return f"{mean:.1f} (+-{error:.1f})"
-
     @staticmethod
     def extra(one, other):
         return f"nodes {100 * (median([y['nodes'] / x['nodes'] for x, y in zip(one, other)]) - 1):+.1f}%"
@@ -322,13 +291,11 @@ def main():
     parser.add_argument("--depth", type=int, default=8)
     parser.add_argument("--epd", default=os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd"))
     parser.add_argument("--only", default="perft,speed,threads,shard,worker,curve")
-    parser.add_argument("--time", type=int, default=200, help="of full, play: T in ms (default: %(default)s)")
-    parser.add_argument("--positions", type=int, default=200, help="of play, the first N (default: %(default)s)")
-    parser.add_argument("--most", type=int, default=loss.MOST, help="of play, centipawns that a move can lose (default: %(default)s)")
+    parser.add_argument("--time", type=int, default=200, help="of full, in ms (default: %(default)s)")
     parser.add_argument("--json")
     options = parser.parse_args()
-    if min(options.runs, options.time, options.positions, options.most) < 1:
-        parser.error("--runs, --time, --positions and --most are 1 or more")
+    if min(options.runs, options.time) < 1:
+        parser.error("--runs and --time are 1 or more")
     cluster.BIN = options.bin
     bench = Bench(options)
     if not bench.positions:

@@ -12,10 +12,8 @@ import os
 import sys
 import time
 
-import loss
 from compare import compare
 from machines import CLUSTER, ENDING_NODE_US, LAN, PERFECT, SEQUENT, T3D, counts
-from play import HOSTS, POSITIONS, QUICK_POSITIONS, QUICK_TIME_MS, TIME_MS, play
 from report import Report, published
 from simulate import ROOT, Simulator, boards, bratko_kopec
 
@@ -521,8 +519,7 @@ def knobs(lab):
 TABLES = {"compare": compare, "weill": weill, "weill-32": weill_32, "weill-othello": weill_othello,
           "reads": reads_per_write, "hyatt": hyatt_alphabeta,
           "minimax": hyatt_minimax, "ura": ura, "startech": startech, "network": network, "network-play": network_play,
-          "endings": endings, "knobs": knobs, "play": play}
-NAMED_ONLY = ("play",)  # takes longer than all others
+          "endings": endings, "knobs": knobs}
 
 
 def main():
@@ -531,15 +528,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs side by side")
     parser.add_argument("--thin", type=int, default=1, help="every Nth chess position only")
     parser.add_argument("--workers", type=int, nargs="+", help="for compare, other numbers than (1, 8, 32, 128)")
-    parser.add_argument("--time", type=int, metavar="MS", help=f"for play, T in ms (default: {TIME_MS}; --quick: {QUICK_TIME_MS})")
-    parser.add_argument("--positions", type=int, metavar="N",
-                        help=f"for play, the first N (default: {POSITIONS}; --quick: {QUICK_POSITIONS})")
-    parser.add_argument("--file", default=loss.POSITIONS, help="for play, another file of play_positions.py")
-    parser.add_argument("--most", type=int, default=loss.MOST, metavar="CP",
-                        help="for play, what one move can lose (default: %(default)s)")
-    parser.add_argument("--hosts", type=int, nargs="+", help=f"for play, clusters of so many hosts (default: {HOSTS})")
     parser.add_argument("--out", default=os.path.join(ROOT, "build/lab"))
-    parser.add_argument("table", nargs="*", help=f"of {', '.join(TABLES)} (default: all but {', '.join(NAMED_ONLY)})")
+    parser.add_argument("table", nargs="*", help=f"of {', '.join(TABLES)} (default: all)")
     args = parser.parse_args()
     unknown = set(args.table) - set(TABLES)
     if unknown:
@@ -549,7 +539,7 @@ def main():
     if args.quick:
         print("QUICK: smaller depths and fewer positions than `make lab`; each table says which")
     try:
-        for name in args.table or [name for name in TABLES if name not in NAMED_ONLY]:
+        for name in args.table or TABLES:
             started = time.monotonic()
             TABLES[name](lab)
             print(f"   ({name}: {time.monotonic() - started:.0f} s)", flush=True)
