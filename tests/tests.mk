@@ -13,8 +13,8 @@ SYSTEM := $(wildcard tests/system/test_*.py)
 IN_DEV := bad_peers cases connections othello_protocols python_client roles tt
 # What only the release build has, and what shows nothing more in another build: it has no threads of its own (tsan), or
 # is in cables, clocks, texts and scripts (dev).
-LEFT_OUT_dev  := endings guides install kubernetes network python_package slurm ssh_cluster ttbench want
-LEFT_OUT_tsan := endings guides install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench want
+LEFT_OUT_dev  := endings guides install kubernetes match network python_package slurm ssh_cluster ttbench want
+LEFT_OUT_tsan := endings guides install kubernetes match pictures python_client python_package redis slurm ssh_cluster tt ttbench want
 system_named = $(patsubst %,tests/system/test_%.py,$(1))
 # What starts no thread has nothing for the thread sanitizer.
 LEFT_OUT_UNIT_tsan := bag_core bag_letter bugs chess_% cli_% front_core histogram lab lab_chaos lab_hosts lab_net letter lines memory othello othello_patterns \
