@@ -37,7 +37,7 @@ SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tes
 SLACK = float(os.environ.get("SLACK", "10")) * SLOWNESS  # for promised times
 SANITIZED = any(part in ("dev", "tsan") for part in os.path.normpath(BIN).split(os.sep))
 PATIENCE = 60.0 * SLOWNESS  # seconds that anything may take; conditions come much earlier
-CROWDED = "on a crowded machine a process may get no CPU for so long that others rightly take it for dead"
+STARVED = "on a busy machine a process may get no CPU for so long that others rightly take it for dead"
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 for number in signal.SIGINT, signal.SIGQUIT:  # what a shell starts in the background ignores them, and so would our programs
@@ -435,7 +435,7 @@ def ask(*arguments):
 
 
 def ask_alone(*arguments):
-    """The answer of a front-end without servers, and its CPU time as `cpu_s`, which does not grow on a crowded machine."""
+    """The answer of a front-end without servers, and its CPU time as `cpu_s`, which does not grow on a busy machine."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     found, = ask(*arguments)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

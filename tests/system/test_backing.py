@@ -12,7 +12,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import Client  # noqa: E402
-from cluster import CROWDED, Process, SHORT, SANITIZED, Shard, ask, check, equal, free_port, main, needs, wait_until  # noqa: E402
+from cluster import STARVED, Process, SHORT, SANITIZED, Shard, ask, check, equal, free_port, main, needs, wait_until  # noqa: E402
 from redis_servers import Redis, why_not  # noqa: E402
 
 POSITION = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq -"
@@ -441,4 +441,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main(TESTS, unstable=CROWDED))
+    sys.exit(main(TESTS, unstable=STARVED))

@@ -13,7 +13,7 @@ import signal
 import sys
 
 from bag_peer import Peer, Thief
-from cluster import (CROWDED, SANITIZED, Cluster, Process, Shard, Worker, answers, at, check, equal, main, positions, run,
+from cluster import (STARVED, SANITIZED, Cluster, Process, Shard, Worker, answers, at, check, equal, main, positions, run,
                      scratch, wait_until)
 from othello import Board, ending
 
@@ -344,4 +344,4 @@ if __name__ == "__main__":
         a_shard_that_dies_costs_no_position, nobody_is_needed, small_endings_are_solved_by_all, chess_is_searched_as_by_one,
         scores_are_written_and_what_is_there_is_left_out, other_files_are_left_alone, passes_and_finished_games_are_written,
         bad_lines_are_left_out, who_says_what_cannot_be_is_given_nothing_more,
-        a_worker_takes_positions_from_the_front_end_alone, an_interrupted_run_says_what_it_has, wrong_use_is_said_in_a_line], unstable=CROWDED))
+        a_worker_takes_positions_from_the_front_end_alone, an_interrupted_run_says_what_it_has, wrong_use_is_said_in_a_line], unstable=STARVED))

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from cluster import (CROWDED, QUICK, SHORT, ROOT, Cluster, Failure, Process, Shard, Worker, answers, ask, ask_alone, at, check, equal,
+from cluster import (STARVED, QUICK, SHORT, ROOT, Cluster, Failure, Process, Shard, Worker, answers, ask, ask_alone, at, check, equal,
                      free_port, main, path_of, promised, run, start, top, wait_until)
 from uci import Uci, legal_moves
 
@@ -775,4 +775,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main(QUICK_TESTS if QUICK else TESTS, unstable=CROWDED))
+    sys.exit(main(QUICK_TESTS if QUICK else TESTS, unstable=STARVED))

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import (CROWDED, BIN, PATIENCE, ROOT, Cluster, Process, Shard, Worker, check, equal, main, needs, path_of, run,
+from cluster import (STARVED, BIN, PATIENCE, ROOT, Cluster, Process, Shard, Worker, check, equal, main, needs, path_of, run,
                      scratch, start, top, wait_until)
 
 POSITION = "r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 0 8"
@@ -550,4 +550,4 @@ if __name__ == "__main__":
         the_project_of_compose_has_a_name_of_its_own, the_health_check_finds_the_shard_behind_an_init,
         a_worker_says_when_shards_come_and_go,
         who_died_is_counted_no_more,
-    ], unstable=CROWDED))
+    ], unstable=STARVED))

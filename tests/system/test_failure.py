@@ -19,7 +19,7 @@ import threading
 import time
 
 import client
-from cluster import (CROWDED, PATIENT, QUICK, SHORT, ROOT, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask,
+from cluster import (STARVED, PATIENT, QUICK, SHORT, ROOT, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask,
                      check, equal, free_port, main, path_of, promised, run, start, top, wait_until)
 from test_cluster import LONG, STRICT, check_long, long_search, start_long, wait_for_help
 
@@ -930,4 +930,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main(QUICK_TESTS if QUICK else TESTS, unstable=CROWDED))
+    sys.exit(main(QUICK_TESTS if QUICK else TESTS, unstable=STARVED))

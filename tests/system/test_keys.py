@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 import client
-from cluster import (CROWDED, PATIENT, Process, Shard, answers, check, equal, free_port, main, path_of, run, start, top,
+from cluster import (STARVED, PATIENT, Process, Shard, answers, check, equal, free_port, main, path_of, run, start, top,
                      wait_until)
 
 ROLES = "worker", "front-end", "monitor", "administrator"
@@ -390,4 +390,4 @@ def test_where_root_has_no_number_keys_can_be_used():
 
 
 if __name__ == "__main__":
-    sys.exit(main([value for name, value in list(globals().items()) if name.startswith("test_")], unstable=CROWDED))
+    sys.exit(main([value for name, value in list(globals().items()) if name.startswith("test_")], unstable=STARVED))

@@ -11,7 +11,7 @@ import re
 import signal
 import sys
 
-from cluster import CROWDED, Process, Shard, Worker, answers, check, equal, free_port, main, path_of, run, top, wait_until
+from cluster import STARVED, Process, Shard, Worker, answers, check, equal, free_port, main, path_of, run, top, wait_until
 
 THREADS, SHARDS = 128, 8
 ENOUGH, TOO_FEW = (1024, 4096), (256, 1024)  # open files: soft and hard limit
@@ -296,4 +296,4 @@ if __name__ == "__main__":
         a_refused_job_is_said_once_and_the_search_goes_on,
         threads_beyond_the_sessions_of_a_shard_are_said,
         uci_says_that_a_job_was_refused,
-    ], unstable=CROWDED))
+    ], unstable=STARVED))

@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-from cluster import CROWDED, PATIENT, ROOT, Process, Shard, check, equal, main, path_of, run, wait_until
+from cluster import STARVED, PATIENT, ROOT, Process, Shard, check, equal, main, path_of, run, wait_until
 from uci import Uci
 
 DEPLOY = os.path.join(ROOT, "deploy/prometheus")
@@ -238,4 +238,4 @@ if __name__ == "__main__":
                    a_shard_at_all_addresses_is_labelled_by_its_host, a_shard_with_long_heartbeats_is_healthy,
                    who_reaches_the_metrics_cannot_take_the_shards_connections,
                    visitors_that_never_finish_their_request_keep_nobody_out,
-                   uci_options_that_open_another_engine_keep_the_totals, a_wrong_address_is_one_line], unstable=CROWDED))
+                   uci_options_that_open_another_engine_keep_the_totals, a_wrong_address_is_one_line], unstable=STARVED))

@@ -13,7 +13,7 @@ import sys
 import time
 
 from algorithms import PARALLEL
-from cluster import (CROWDED, PATIENCE, SHORT, ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, run,
+from cluster import (STARVED, PATIENCE, SHORT, ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, run,
                      scratch, wait_until)
 from othello import PASS, Board, ggf, random_board
 
@@ -384,4 +384,4 @@ if __name__ == "__main__":
         progress_says_what_is_proved, every_algorithm_finds_the_same, selection_full_prunes_but_not_the_end,
         a_cluster_solves, everything_but_the_front_end_is_killed, everything_is_killed_and_the_solve_goes_on,
         a_score_alone_is_compared, games_are_read_in_the_forms_that_people_have,
-        damaged_games_are_named_and_the_others_read, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker"), unstable=CROWDED))
+        damaged_games_are_named_and_the_others_read, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker"), unstable=STARVED))

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 import ssh_hosts
-from cluster import (CROWDED, ROOT, SHORT, SLOWNESS, Process, answers, ask, ask_alone, check, equal, free_port, main, needs, path_of, positions, run, start,  # noqa: E402
+from cluster import (STARVED, ROOT, SHORT, SLOWNESS, Process, answers, ask, ask_alone, check, equal, free_port, main, needs, path_of, positions, run, start,  # noqa: E402
                      wait_until)
 
 reason = ssh_hosts.why_not()  # before anything else: it moves this process into a namespace of its own
@@ -972,4 +972,4 @@ if __name__ == "__main__":
         clusters_on_the_same_hosts_do_not_disturb_each_other,
         many_hosts_behind_a_busy_sshd_are_all_reached,
         a_host_in_trouble_is_one_line_and_the_rest_runs,
-    ], unstable=CROWDED))
+    ], unstable=STARVED))

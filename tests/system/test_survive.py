@@ -16,7 +16,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import Client  # noqa: E402
-from cluster import (CROWDED, PATIENT, SHORT, SANITIZED, Process, Shard, answers, ask, check, equal, main, run, start,  # noqa: E402
+from cluster import (STARVED, PATIENT, SHORT, SANITIZED, Process, Shard, answers, ask, check, equal, main, run, start,  # noqa: E402
                      wait_until)
 
 POSITION = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq -"
@@ -349,4 +349,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main(TESTS, unstable=CROWDED))
+    sys.exit(main(TESTS, unstable=STARVED))

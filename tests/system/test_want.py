@@ -22,7 +22,7 @@ import network
 
 REASON = network.why_not()  # before any thread and socket
 import cluster  # noqa: E402
-from cluster import CROWDED, BIN, ROOT, Failure, Process, Shard, check, equal, main, path_of, run  # noqa: E402
+from cluster import STARVED, BIN, ROOT, Failure, Process, Shard, check, equal, main, path_of, run  # noqa: E402
 
 WANT = os.path.join(ROOT, BIN, "../tools/want.so")
 MOST = 5000  # calls of one start
@@ -386,4 +386,4 @@ if __name__ == "__main__":
     if not os.access(WANT, os.R_OK):
         print(f"Bail out! {WANT} is not built: make tools")
         sys.exit(1)
-    sys.exit(main(TESTS, programs=("ttserver", "ttworker", "abdada"), unstable=CROWDED))
+    sys.exit(main(TESTS, programs=("ttserver", "ttworker", "abdada"), unstable=STARVED))

@@ -21,7 +21,7 @@ import time
 
 import browser
 import client
-from cluster import (CROWDED, PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port,
+from cluster import (STARVED, PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port,
                      main, needs, promised, run, start, wait_until)
 
 ITALIAN = "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4"
@@ -644,4 +644,4 @@ SHOWN = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main(SERVED + ([] if QUICK or SANITIZED else SHOWN), unstable=CROWDED))
+    sys.exit(main(SERVED + ([] if QUICK or SANITIZED else SHOWN), unstable=STARVED))
