@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 
 import chess
 
@@ -149,6 +150,11 @@ def read_openings(path):
     """Lists of moves, one a line; # begins a comment."""
     with open(path, encoding="utf-8") as file:
         return [words for line in file if (words := line.partition("#")[0].split())]
+
+
+def sum_of(path):
+    with open(path, "rb") as file:
+        return f"{zlib.crc32(file.read()):08x}"
 
 
 class Clock:
@@ -294,9 +300,11 @@ class Match:
         self.pairs = iter(sorted(set(range((options.games + 1) // 2)) - {done["pair"] for done in self.log.pairs}))
 
     def head(self):
-        """What a log says of its match; games of other values are not of it."""
+        """What a log says of its match; games of other values are not of it, nor those of other builds of the engines."""
         names = ("a", "b", "a_option", "b_option", "clock", "b_clock", "seed", "adjudicate", "virtual")
-        return {name: value for name in names if (value := getattr(self.options, name, None))}
+        files = [shutil.which((shlex.split(side) or [""])[0]) for side in (self.options.a, self.options.b)]
+        return {name: value for name in names if (value := getattr(self.options, name, None))} | {
+            "sums": [sum_of(file) for file in [*files, self.options.openings] if file]}
 
     def next_pair(self):
         with self.lock:
