@@ -6,6 +6,7 @@
 #include "worker/engine/process.h"
 #include "worker/engine/worker.h"
 #include "worker/programs/cli.h"
+#include "worker/programs/engine/engine_worker.h"
 #include "worker/table/host_table.h"
 
 #include <errno.h>
@@ -228,10 +229,30 @@ static int serve(struct crew *c)
     return ok ? 0 : 1;
 }
 
+static int serve_engine(const struct crew *c, const char *command,
+                        const struct engine_settings *owners)
+{
+    const struct engine_worker_options options = {.program = program,
+                                                  .command = command,
+                                                  .owners = owners,
+                                                  .table = &c->resources.table,
+                                                  .name = c->name,
+                                                  .log = c->log,
+                                                  .threads = c->resources.threads,
+                                                  .hash_mib = c->resources.hash_mib,
+                                                  .stop = &stopping};
+    struct sigaction action = {.sa_handler = on_hangup, .sa_flags = SA_RESTART};
+    sigaction(SIGHUP, &action, NULL);
+    signals_end_by(&stopping);
+    return engine_worker_serve(&options);
+}
+
 int main(int argc, char *argv[])
 {
     static struct crew crew = {
         .resources = {.threads = 1, .hash_mib = 64, .share = REMOTE_SHARE_DEPTH}};
+    static struct engine_settings owners;
+    const char *engine = NULL;
     const struct options_row table[] = {
         CLI_TABLE_ROWS(crew.resources.table),
         {"threads", "N", "searching threads (default 1)", &crew.resources.threads, OPTION_U32, 'j',
@@ -242,6 +263,10 @@ int main(int argc, char *argv[])
         CLI_METRICS_ROW(crew.resources),
         {"log", "FILE", "log into FILE once ready; SIGHUP reopens it (default: stderr)", &crew.log,
          OPTION_TEXT},
+        OPTIONS_ROW(TEXT, "engine", "COMMAND", &engine, 0, 0,
+                    "help the searches of this UCI engine (abdada uci --engine) in place of ours"),
+        {"engine-option", "NAME=VALUE", "an option of the engine, which no job changes", &owners,
+         OPTION_CUSTOM, .parse = engine_worker_parse_option},
         {"name", "NAME", "name shown by `abdada top` (default HOST:PID)", &crew.name, OPTION_TEXT},
         {0},
     };
@@ -260,6 +285,9 @@ int main(int argc, char *argv[])
     int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = cli_table_environment(program, &crew.resources.table, true);
+    }
+    if (status < 0 && engine != NULL) {
+        return log_end(program, serve_engine(&crew, engine, &owners));
     }
     return log_end(program, status < 0 ? serve(&crew) : status);
 }

@@ -118,6 +118,13 @@ void job_line_text(const struct job *job, const struct search_line *line, char *
     job_unmake_line(job, line, made);
 }
 
+bool job_is_for_engines(const struct proto_job *message)
+{
+    const size_t length = strlen(JOB_ENGINE_PREFIX);
+    return message->game.length >= length &&
+           memcmp(message->game.at, JOB_ENGINE_PREFIX, length) == 0;
+}
+
 bool job_offer_set(struct job_offer *out, const struct proto_job *message)
 {
     out->wire = *message;

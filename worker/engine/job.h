@@ -75,6 +75,9 @@ struct job_offer {
     char game[JOB_GAME_MAX], algorithm[JOB_ALGORITHM_MAX], position[GAME_TEXT_MAX];
 };
 
+/* Its game is an engine of somebody else (worker/programs/engine), and no game of ours. */
+#define JOB_ENGINE_PREFIX "uci:"
+bool job_is_for_engines(const struct proto_job *message);
 /* False: a text is longer than any that this program knows, or ends early. */
 bool job_offer_set(struct job_offer *out, const struct proto_job *message);
 /* Makes a job of an offer: names checked, position parsed. A poster who does not know our

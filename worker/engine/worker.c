@@ -369,6 +369,9 @@ static void on_event(void *self, const struct client_event *event)
 {
     struct worker *w = self;
     struct bag_letter letter;
+    if (event->kind == CLIENT_JOB && job_is_for_engines(event->job)) {
+        return;
+    }
     worker_core_event(&w->core, event,
                       client_shard(remote_client(w->searcher.remote), event->shard).boot,
                       now_us(w));

@@ -3,6 +3,8 @@
 #include "worker/games/chess/chess.h"
 #include "worker/games/games.h"
 #include "worker/programs/cli.h"
+#include "worker/programs/engine/engine_front.h"
+#include "worker/programs/engine/uci_text.h"
 #include "worker/programs/gui.h"
 #include "worker/programs/score.h"
 #include "worker/programs/uci/uci_person.h"
@@ -573,34 +575,6 @@ static void set_position(struct uci *u, char *words)
     }
 }
 
-/* "name NAME... [value VALUE]": names have single blanks between their words, and values none
- * around them, however they are written. False: there is no name. */
-static bool read_option(char *words, char **name, char **value)
-{
-    char *rest = words, *out, *word = strtok_r(words, " \t", &rest);
-    *value = NULL;
-    if (word == NULL || strcasecmp(word, "name") != 0) {
-        return false;
-    }
-    *name = out = word;
-    *out = '\0';
-    while ((word = strtok_r(NULL, " \t", &rest)) != NULL && strcasecmp(word, "value") != 0) {
-        if (out != *name) {
-            *out++ = ' ';
-        }
-        const size_t length = strlen(word); /* it stands further on */
-        memmove(out, word, length + 1);
-        out += length;
-    }
-    if (word != NULL) {
-        *value = rest + strspn(rest, " \t");
-        for (size_t n = strlen(*value); n > 0 && isblank((unsigned char)(*value)[n - 1]); n--) {
-            (*value)[n - 1] = '\0';
-        }
-    }
-    return out != *name;
-}
-
 /* ---- the loop ---- */
 
 /* False: there is no such command. */
@@ -630,7 +604,7 @@ static bool obey_word(struct uci *u, const char *word, char *rest)
     } else if (strcmp(word, "setoption") == 0) {
         char *name, *value;
         gui_stop(&u->gui);
-        if (read_option(rest, &name, &value)) {
+        if (uci_cut_option(rest, &name, &value)) {
             take_option(u, name, value == NULL ? "" : value);
         } else {
             printf("info string error: setoption name NAME value VALUE\n");
@@ -724,6 +698,7 @@ int cli_uci(int argc, char *argv[])
 {
     struct uci u;
     char why[256];
+    const char *engine = NULL;
     struct cli_resources *resources = &u.resources;
     open_uci(&u);
     enum { THREADS = 4 }; /* one searches; the C library keeps the stacks of others that ended */
@@ -737,6 +712,8 @@ int cli_uci(int argc, char *argv[])
         CLI_THREADS_ROWS(u.resources),
         CLI_PRIVATE_ROW(u.resources),
         CLI_METRICS_ROW(u.resources),
+        OPTIONS_ROW(TEXT, "engine", "COMMAND", &engine, 0, 0,
+                    "this UCI engine in place of our own search, here and on workers that have it"),
         {0},
     };
     const struct options options = {
@@ -753,6 +730,9 @@ int cli_uci(int argc, char *argv[])
     }
     if (status >= 0) {
         return status;
+    }
+    if (engine != NULL) {
+        return engine_front_serve(program, engine, &resources->table);
     }
     resources->game = games_by_name("chess");
     u.good_hash_mib = resources->hash_mib;

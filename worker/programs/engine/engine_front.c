@@ -1,0 +1,820 @@
+#include "worker/programs/engine/engine_front.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/signals.h"
+#include "worker/engine/front_core.h"
+#include "worker/programs/engine/engine_job.h"
+#include "worker/programs/engine/engine_limits.h"
+#include "worker/programs/engine/engine_rules.h"
+#include "worker/programs/engine/engine_vote.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum {
+    LINE_MAX_BYTES = 1 << 20,
+    VOICES_MAX = 1024, /* the engine's own is the first */
+    NAMED_MAX = 64, /* workers that are left out, named once */
+    SEEN_MAX = 64, /* moves that the own engine named in a search */
+    STOPPED_MS = 1000, /* from the GUI's stop to a bestmove without the engine */
+    FAILURES_MAX = 3, /* of the engine in one search: then it is not started again for it */
+    NOBODY_MS = 1000, /* without engine and workers: workers may still come */
+    GRACE_MIN_MS = 50, /* for others to search their nodes, too, where no clock runs ... */
+    GRACE_MAX_MS = 1000, /* ... at most as long as the own engine took */
+    OUTLIVE_MS = 1000, /* a job ends by itself so long after its answer was due */
+    REPORT_EVERY_US = 250000,
+    SAY_EVERY_US = 1000000,
+    REFUSED_EVERY_US = 10000000,
+    WAIT_MS = 50,
+};
+
+enum phase { FRONT_IDLE, FRONT_SEARCHING, FRONT_CLOSING };
+
+struct front {
+    /* fixed */
+    const char *program;
+    struct cli_session session;
+    bool has_session;
+    uint64_t instance;
+    char *greeting; /* of the engine's first process */
+    /* the GUI */
+    struct line_reader input;
+    bool is_leaving; /* "quit", or the input's end */
+    unsigned owes_ready; /* answers, when this question is answered: */
+    uint32_t ready_at;
+    struct engine_settings set;
+    char *position; /* what follows the word */
+    uint64_t new_game;
+    /* the engine */
+    struct uci_engine engine;
+    bool is_greeted;
+    /* the search */
+    enum phase phase;
+    char *go; /* what follows the word */
+    struct engine_limits limits;
+    struct engine_rules rules;
+    uint64_t begin_us;
+    bool is_begun; /* "go" was said to this process of the engine */
+    bool owes_hit; /* "ponderhit" */
+    bool is_stopped; /* the GUI said "stop" */
+    bool is_done; /* the engine's answer is: */
+    char own[UCI_VALUE_MAX]; /* what follows "bestmove" */
+    unsigned failures;
+    char seen[SEEN_MAX][UCI_MOVE_MAX];
+    unsigned seens;
+    uint64_t own_nps;
+    struct engine_voice voice[VOICES_MAX];
+    unsigned voices;
+    /* its job */
+    struct engine_job job;
+    uint64_t job_id; /* 0: none is posted */
+    bool is_job_open; /* not stopped */
+    uint64_t wait_us; /* others search on until then; 0: they are stopped */
+    struct front_core core;
+    uint64_t report_us, say_us, refused_us;
+    unsigned said_workers, said_shards;
+    bool said_down;
+    uint64_t said_refused;
+    struct {
+        uint64_t instance;
+        char why[FRONT_WHY_MAX];
+    } named[NAMED_MAX];
+    unsigned names;
+};
+
+static atomic_bool quitting;
+
+static uint64_t after_ms(uint64_t now_us, uint32_t ms)
+{
+    return now_us + ms * UINT64_C(1000);
+}
+
+static void replace(char **text, const char *with)
+{
+    char *copy = strdup(with);
+    if (copy != NULL) {
+        free(*text);
+        *text = copy;
+    }
+}
+
+/* ---- options ---- */
+
+static const char *value_of(const struct front *f, const char *name)
+{
+    const struct uci_option *option = uci_engine_option(&f->engine, name);
+    const char *value = engine_settings_get(&f->set, name);
+    return value != NULL ? value : option != NULL ? option->normal : "";
+}
+
+static bool is_chess(const struct front *f)
+{
+    const char *variant = value_of(f, "UCI_Variant");
+    return variant[0] == '\0' || strcasecmp(variant, "chess") == 0 ||
+           strcasecmp(variant, "standard") == 0;
+}
+
+static bool is_chess960(const struct front *f)
+{
+    return strcasecmp(value_of(f, "UCI_Chess960"), "true") == 0;
+}
+
+/* An engine that is to play weakly needs no help. */
+static bool is_weakened(const struct front *f)
+{
+    const struct uci_option *skill = uci_engine_option(&f->engine, "Skill Level");
+    return strcasecmp(value_of(f, "UCI_LimitStrength"), "true") == 0 ||
+           (skill != NULL && strtoll(value_of(f, "Skill Level"), NULL, 10) < skill->max);
+}
+
+static void set_option(struct front *f, const char *words)
+{
+    char *name, *value, *copy = strdup(words);
+    uci_engine_send(&f->engine, "setoption %s", words);
+    if (copy != NULL && uci_cut_option(copy, &name, &value) && value != NULL) {
+        (void)engine_settings_put(&f->set, name, value);
+    }
+    free(copy);
+}
+
+/* To a new process of the engine what the old one was told. */
+static void repeat_all(struct front *f)
+{
+    for (unsigned i = 0; i < f->set.count; i++) {
+        uci_engine_send(&f->engine, "setoption name %s value %s", f->set.at[i].name,
+                        f->set.at[i].value);
+    }
+    uci_engine_send(&f->engine, "position %s", f->position);
+}
+
+/* ---- what others report ---- */
+
+/* Once for each reason. */
+static void name_left_out(struct front *f, const struct proto_job_report *report)
+{
+    char why[FRONT_WHY_MAX], name[CLIENT_NAME_MAX + 1];
+    unsigned i = 0;
+    proto_text_printable(report->why, why, sizeof why);
+    proto_text_printable(report->name, name, sizeof name);
+    while (i < f->names && f->named[i].instance != report->instance) {
+        i++;
+    }
+    if (i == NAMED_MAX || (i < f->names && strcmp(f->named[i].why, why) == 0)) {
+        return;
+    }
+    f->names += i == f->names;
+    f->named[i].instance = report->instance;
+    snprintf(f->named[i].why, sizeof f->named[i].why, "%s", why);
+    printf("info string worker %s is left out: %s\n", name, why);
+}
+
+static void take_report(struct front *f, const struct proto_job_report *report)
+{
+    unsigned i = 1;
+    if (f->job_id == 0 || report->job != f->job_id || proto_report_fault(report) != NULL) {
+        return;
+    }
+    if (report->state == PROTO_JOB_REFUSED) {
+        name_left_out(f, report);
+        return;
+    }
+    while (i < f->voices && f->voice[i].instance != report->instance) {
+        i++;
+    }
+    if (i == VOICES_MAX) {
+        return;
+    }
+    struct engine_voice *v = &f->voice[i];
+    if (i == f->voices) {
+        *v = (struct engine_voice){.instance = report->instance};
+        f->voices++;
+    } else if (report->nodes < v->nodes || report->depth < v->depth ||
+               v->state != PROTO_JOB_SEARCHING) {
+        return; /* an older one, by another shard */
+    }
+    v->state = report->state;
+    v->nodes = report->nodes;
+    v->depth = report->depth;
+    v->score = report->score;
+    proto_text_printable(report->name, v->name, sizeof v->name);
+    proto_text_printable(report->line, v->line, sizeof v->line);
+    const char *rest = v->line;
+    (void)uci_next_word(&rest, v->move, sizeof v->move);
+}
+
+static void serve_shards(struct front *f, uint64_t now)
+{
+    struct client_event event;
+    while (f->has_session && lane_next(&f->session.lane, &event)) {
+        front_core_event(&f->core, &event, now);
+        if (event.kind == CLIENT_JOB_REPORT) {
+            take_report(f, event.job_report);
+        }
+    }
+    const uint64_t fresh = f->core.refused & ~f->said_refused;
+    if (f->job_id != 0 && fresh != 0 && now >= f->refused_us) {
+        const unsigned shard = (unsigned)__builtin_ctzll(fresh);
+        char name[LANES_NAME_MAX];
+        lanes_shard_name(f->session.lanes, shard, name);
+        printf("info string shard %s refused the job: %s\n", name, f->core.why[shard]);
+        f->said_refused |= fresh;
+        f->refused_us = now + REFUSED_EVERY_US;
+    }
+}
+
+/* Helpers that come and go, and for those who watch the cluster what the GUI sees. */
+static void tell(struct front *f, uint64_t now)
+{
+    struct front_sum sum;
+    if (f->job_id == 0 || !f->is_job_open) {
+        return;
+    }
+    front_core_sum(&f->core, now, &sum);
+    const struct lane *lane = &f->session.lane;
+    const unsigned up = client_shards_up(lane->client);
+    if (now >= f->say_us && (sum.workers != f->said_workers || up != f->said_shards)) {
+        f->say_us = now + SAY_EVERY_US;
+        f->said_workers = sum.workers;
+        f->said_shards = up;
+        printf("info string workers %u shards %u/%u\n", sum.workers, up, f->session.shards);
+    }
+    if (now >= f->report_us) {
+        const struct engine_voice *own = &f->voice[0];
+        struct proto_job_report report = {.job = f->job_id, .instance = f->instance};
+        f->report_us = now + REPORT_EVERY_US;
+        report.nodes = own->nodes;
+        client_job_report(lane->client, &report, now);
+        report.instance = 0;
+        report.nodes += sum.counters.nodes;
+        report.depth = (uint8_t)own->depth;
+        report.score = (int16_t)own->score;
+        report.line = proto_text_of(own->line);
+        client_job_report(lane->client, &report, now);
+    }
+}
+
+/* ---- the job ---- */
+
+static void post_job(struct front *f, bool fits, uint64_t now)
+{
+    const uint64_t wanted_us = f->limits.answer_us;
+    f->job_id = 0;
+    f->is_job_open = false;
+    if (!f->has_session || is_weakened(f)) {
+        return;
+    }
+    if (!fits || !engine_job_write(&f->job, &f->engine, &f->set, f->limits.others, f->new_game) ||
+        !engine_rules_shorten(f->position, is_chess(f), is_chess960(f), f->job.position)) {
+        printf("info string this search is too long for a job: the others have a rest\n");
+        return;
+    }
+    const struct proto_job_post post = {
+        .job = clock_unique(),
+        .game = proto_text_of(f->job.game),
+        .position = proto_text_of(f->job.position),
+        .algorithm = proto_text_of(f->job.search),
+        .depth = (uint8_t)f->limits.depth,
+        .remote_depth = PROTO_REMOTE_DEPTH_AUTO,
+        .time_ms = wanted_us == 0 ? 0 : (uint32_t)((wanted_us - now) / 1000 + OUTLIVE_MS),
+        .nodes = f->limits.nodes,
+    };
+    if (client_job_post(f->session.lane.client, &post, now) == ERR_OK) {
+        f->job_id = post.job;
+        f->is_job_open = true;
+        f->said_refused = 0;
+        front_core_begin(&f->core, post.job);
+    }
+    const bool is_down = client_shards_up(f->session.lane.client) == 0;
+    if (is_down && !f->said_down) {
+        char what[LANES_NONE_UP_MAX];
+        lanes_none_up(f->session.lanes, what);
+        printf("info string %s; searching on this machine until one does\n", what);
+    }
+    f->said_down = is_down;
+}
+
+static void stop_job(struct front *f, uint64_t now)
+{
+    if (f->is_job_open) {
+        client_job_stop(f->session.lane.client, f->job_id, now);
+        front_core_stop(&f->core, f->limits.has_clock ? FRONT_WAIT_TIMED_MS : FRONT_WAIT_MS, now);
+        f->is_job_open = false;
+    }
+    f->wait_us = 0;
+}
+
+/* ---- the answer ---- */
+
+static bool is_seen(const struct front *f, const char *move)
+{
+    unsigned i = 0;
+    while (i < f->seens && strcmp(f->seen[i], move) != 0) {
+        i++;
+    }
+    return i < f->seens;
+}
+
+static void see(struct front *f, const char *move)
+{
+    if (f->seens < SEEN_MAX && uci_is_move(move) && !is_seen(f, move)) {
+        snprintf(f->seen[f->seens++], UCI_MOVE_MAX, "%s", move);
+    }
+}
+
+static bool may_play(const struct front *f, const char *move, bool is_own)
+{
+    char between[UCI_MOVE_MAX + 2];
+    snprintf(between, sizeof between, " %s ", move);
+    if (f->limits.moves[0] != '\0' && strstr(f->limits.moves, between) == NULL) {
+        return false;
+    }
+    return f->rules.are_known ? engine_rules_allow(&f->rules, move, !is_own) : is_seen(f, move);
+}
+
+/* Another's line, which no line of our engine has shown. */
+static void say_line(struct front *f, struct engine_voice *v, uint64_t now)
+{
+    struct front_sum sum;
+    char score[32];
+    front_core_sum(&f->core, now, &sum);
+    const uint64_t nodes = f->voice[0].nodes + sum.counters.nodes;
+    const uint64_t us = now > f->begin_us ? now - f->begin_us : 1;
+    uci_score_text(v->score, score, sizeof score);
+    engine_rules_cut(&f->rules, v->line);
+    printf("info depth %u score %s nodes %" PRIu64 " nps %" PRIu64 " time %" PRIu64 " pv %s\n",
+           v->depth, score, nodes, nodes * 1000000 / us, us / 1000, v->line);
+}
+
+static void say_move(struct front *f, const struct engine_voice *v)
+{
+    char ponder[UCI_MOVE_MAX] = "";
+    const char *rest = v->line;
+    (void)uci_next_word(&rest, ponder, sizeof ponder);
+    if (strcmp(ponder, v->move) != 0 || !f->rules.are_known ||
+        !uci_next_word(&rest, ponder, sizeof ponder)) {
+        ponder[0] = '\0';
+    }
+    printf("bestmove %s%s%s\n", v->move, ponder[0] != '\0' ? " ponder " : "", ponder);
+}
+
+static void answer(struct front *f, uint64_t now)
+{
+    struct engine_voice *own = &f->voice[0];
+    char move[GAME_MOVE_TEXT_MAX] = "", first[UCI_MOVE_MAX] = "";
+    const char *rest = f->own;
+    (void)uci_next_word(&rest, move, sizeof move);
+    const bool is_own = f->is_done && may_play(f, move, true);
+    rest = own->line;
+    (void)uci_next_word(&rest, first, sizeof first);
+    snprintf(own->move, sizeof own->move, "%s",
+             is_own                     ? move
+             : may_play(f, first, true) ? first
+                                        : "");
+    for (unsigned i = 1; i < f->voices; i++) {
+        struct engine_voice *v = &f->voice[i];
+        v->move[0] = v->depth > 0 && may_play(f, v->move, false) ? v->move[0] : '\0';
+    }
+    /* An engine that does not play what its last line says has a reason: a book, or a rule. */
+    const unsigned best = is_own && strcmp(move, first) != 0 ? 0 : engine_vote(f->voice, f->voices);
+    struct engine_voice *v = &f->voice[best];
+    if (best == 0 && is_own) {
+        printf("bestmove %s\n", f->own);
+    } else if (v->move[0] != '\0') {
+        if (best != 0) {
+            say_line(f, v, now);
+        }
+        engine_rules_cut(&f->rules, v->line);
+        say_move(f, v);
+    } else if (engine_rules_any(&f->rules, move)) {
+        const char *only = f->limits.moves;
+        if (uci_next_word(&only, first, sizeof first) &&
+            engine_rules_allow(&f->rules, first, false)) {
+            snprintf(move, sizeof move, "%s", first);
+        }
+        printf("bestmove %s\n", move);
+    } else {
+        printf("bestmove %s\n", f->is_done && f->own[0] != '\0' ? f->own : "(none)");
+    }
+    f->phase = FRONT_IDLE;
+    f->job_id = 0;
+    if (f->is_begun && !f->is_done) { /* if it does not hear, it is killed */
+        uci_engine_stop(&f->engine, now);
+    }
+}
+
+static void close_search(struct front *f, uint64_t now)
+{
+    const uint64_t us = now - f->begin_us, most = GRACE_MAX_MS * UINT64_C(1000);
+    const uint64_t least = GRACE_MIN_MS * UINT64_C(1000);
+    f->phase = FRONT_CLOSING;
+    if (f->is_job_open && f->is_done && f->limits.has_nodes && !f->limits.has_clock &&
+        !f->is_stopped) {
+        f->wait_us = now + (us < least ? least : us < most ? us : most);
+    } else {
+        stop_job(f, now);
+    }
+}
+
+static bool others_search(const struct front *f)
+{
+    unsigned i = 1;
+    while (i < f->voices && f->voice[i].state != PROTO_JOB_SEARCHING) {
+        i++;
+    }
+    return i < f->voices;
+}
+
+static void request_stop(struct front *f, uint64_t now)
+{
+    f->is_stopped = true;
+    f->limits.infinite = f->limits.ponder = false;
+    if (f->phase != FRONT_SEARCHING) {
+        stop_job(f, now);
+        return;
+    }
+    if (f->is_begun && !f->is_done) {
+        uci_engine_stop(&f->engine, now);
+        const uint64_t due = after_ms(now, STOPPED_MS);
+        f->limits.answer_us =
+            f->limits.answer_us != 0 && f->limits.answer_us < due ? f->limits.answer_us : due;
+        f->limits.stop_us = 0;
+    } else {
+        close_search(f, now);
+    }
+}
+
+/* ---- the search ---- */
+
+static void begin(struct front *f, const char *words, uint64_t now)
+{
+    const bool is_black = engine_rules_is_black(f->position);
+    replace(&f->go, words);
+    const bool fits = engine_limits_read(f->go, is_black, now, &f->limits);
+    engine_rules_set(&f->rules, f->position, is_chess(f), is_chess960(f));
+    f->begin_us = now;
+    f->is_begun = f->owes_hit = f->is_stopped = f->is_done = false;
+    f->own[0] = '\0';
+    f->failures = f->seens = 0;
+    f->own_nps = f->wait_us = 0;
+    f->voice[0] = (struct engine_voice){.instance = 0};
+    f->voices = 1;
+    f->phase = FRONT_SEARCHING;
+    post_job(f, fits, now);
+}
+
+static void hit(struct front *f, uint64_t now)
+{
+    if (f->phase == FRONT_IDLE || !f->limits.ponder) {
+        return;
+    }
+    engine_limits_hit(&f->limits, f->go, engine_rules_is_black(f->position), now);
+    if (f->is_begun && f->engine.state == UCI_ENGINE_SEARCHING) {
+        uci_engine_send(&f->engine, "ponderhit");
+    } else {
+        f->owes_hit = f->is_begun && !f->is_done;
+    }
+    if (f->is_done) {
+        close_search(f, now);
+    }
+}
+
+/* Without the own engine: when the others' moves are to be enough. */
+static bool is_enough(const struct front *f, uint64_t now)
+{
+    bool has_move = false;
+    for (unsigned i = 1; i < f->voices; i++) {
+        const struct engine_voice *v = &f->voice[i];
+        has_move |= v->depth > 0;
+        if (v->depth > 0 &&
+            ((f->limits.depth > 0 && v->depth >= f->limits.depth) || v->state != 0)) {
+            return true;
+        }
+    }
+    const uint64_t passed = now - f->limits.begin_us;
+    return f->limits.think_us != 0 && has_move ? passed >= f->limits.think_us
+                                               : !has_move && passed >= NOBODY_MS * 1000;
+}
+
+static void search_on(struct front *f, uint64_t now)
+{
+    const bool is_held = f->limits.infinite || f->limits.ponder;
+    const bool is_given_up = f->failures >= FAILURES_MAX;
+    if (!f->is_begun && f->engine.state == UCI_ENGINE_IDLE && !is_given_up) {
+        const size_t size = strlen(f->go) + 128;
+        char *command = malloc(size);
+        if (command != NULL) {
+            engine_limits_rest(&f->limits, f->go, engine_rules_is_black(f->position), now, command,
+                               size);
+            uci_engine_go(&f->engine, command, now);
+            f->is_begun = true;
+        }
+        free(command);
+    }
+    if (f->limits.stop_us != 0 && now >= f->limits.stop_us && !is_held) {
+        f->limits.stop_us = 0;
+        if (f->is_begun && !f->is_done) {
+            uci_engine_stop(&f->engine, now);
+        }
+    }
+    if ((f->limits.answer_us != 0 && now >= f->limits.answer_us && !is_held) ||
+        (is_given_up && !is_held && is_enough(f, now))) {
+        close_search(f, now);
+    }
+}
+
+static void step(struct front *f, uint64_t now)
+{
+    if (f->phase == FRONT_SEARCHING) {
+        search_on(f, now);
+    }
+    if (f->phase == FRONT_CLOSING && f->is_job_open && (!others_search(f) || now >= f->wait_us)) {
+        stop_job(f, now);
+    }
+    if (f->phase == FRONT_CLOSING && !f->is_job_open) {
+        const unsigned up = f->has_session ? client_shards_up(f->session.lane.client) : 0;
+        if (f->job_id == 0 || !front_core_waits(&f->core, up, now)) {
+            answer(f, now);
+        }
+    }
+}
+
+/* ---- the own engine ---- */
+
+static void say_info(struct front *f, const char *line, uint64_t now)
+{
+    struct uci_info info;
+    struct front_sum sum = {.workers = 0};
+    char first[UCI_MOVE_MAX] = "", text[UCI_ENGINE_LINE_MAX + 64];
+    const bool is_info = uci_info_read(line, &info);
+    if (!is_info || f->phase == FRONT_IDLE || !f->is_begun) {
+        if (!is_info || !uci_engine_is_busy(&f->engine)) { /* not of a search that was answered */
+            printf("%s\n", line);
+        }
+        return;
+    }
+    struct engine_voice *own = &f->voice[0];
+    const char *rest = info.line;
+    if (uci_next_word(&rest, first, sizeof first)) {
+        see(f, first);
+    }
+    own->nodes = info.has_nodes ? info.nodes : own->nodes;
+    if (info.has_score && info.multipv == 1 && first[0] != '\0') {
+        own->depth = info.depth;
+        own->score = info.score;
+        snprintf(own->line, sizeof own->line, "%s", info.line);
+    }
+    if (f->job_id != 0) {
+        front_core_sum(&f->core, now, &sum);
+    }
+    if (sum.counters.nodes == 0) {
+        printf("%s\n", line);
+        return;
+    }
+    const uint64_t us = now > f->begin_us ? now - f->begin_us : 1;
+    uci_info_total(line, info.nodes + sum.counters.nodes,
+                   info.nps + sum.counters.nodes * 1000000 / us, text, sizeof text);
+    printf("%s\n", text);
+}
+
+static void on_bestmove(struct front *f, const char *line, uint64_t now)
+{
+    const char *rest;
+    char move[UCI_MOVE_MAX] = "";
+    if (f->phase == FRONT_IDLE || !f->is_begun || !uci_begins(line, "bestmove", &rest)) {
+        return;
+    }
+    snprintf(f->own, sizeof f->own, "%s", rest);
+    (void)uci_next_word(&rest, move, sizeof move);
+    see(f, move);
+    f->is_done = true;
+    if (f->phase == FRONT_SEARCHING && !f->limits.infinite && !f->limits.ponder) {
+        close_search(f, now);
+    }
+}
+
+static void on_started(struct front *f, uint64_t now)
+{
+    if (!f->is_greeted) {
+        replace(&f->greeting, f->engine.greeting);
+        f->is_greeted = true;
+    } else {
+        repeat_all(f);
+    }
+    if (f->owes_ready > 0) {
+        f->ready_at = uci_engine_ask(&f->engine, now);
+    }
+}
+
+static void on_death(struct front *f)
+{
+    printf("info string the engine: %s%s\n", f->engine.why,
+           f->engine.deaths > 1 ? "" : "; it is started again");
+    if (f->phase != FRONT_IDLE && !f->is_done) {
+        f->failures++;
+        f->is_begun = false;
+    }
+}
+
+static void serve_engine(struct front *f, uint64_t now)
+{
+    char *line;
+    enum uci_said said;
+    while ((said = uci_engine_next(&f->engine, now, &line)) != UCI_NOTHING) {
+        if (said == UCI_LINE) {
+            say_info(f, line, now);
+        } else if (said == UCI_BANNER && !f->is_greeted) {
+            printf("%s\n", line);
+        } else if (said == UCI_BESTMOVE) {
+            on_bestmove(f, line, now);
+        } else if (said == UCI_STARTED) {
+            on_started(f, now);
+        } else if (said == UCI_READY && f->owes_hit && f->engine.state == UCI_ENGINE_SEARCHING) {
+            f->owes_hit = false;
+            uci_engine_send(&f->engine, "ponderhit");
+        } else if (said == UCI_DIED) {
+            on_death(f);
+        }
+    }
+    const bool is_dead = f->engine.state == UCI_ENGINE_DEAD;
+    const bool is_ready = is_dead ? f->engine.deaths >= FAILURES_MAX
+                                  : f->engine.state != UCI_ENGINE_STARTING &&
+                                        (int32_t)(f->engine.done - f->ready_at) >= 0;
+    for (; f->owes_ready > 0 && is_ready; f->owes_ready--) {
+        printf("readyok\n");
+    }
+    uci_engine_start(&f->engine, now);
+}
+
+/* ---- the GUI ---- */
+
+static bool is_perft(const char *words)
+{
+    const char *rest;
+    return uci_begins(words, "perft", &rest);
+}
+
+/* False: it waits for the end of the search, and is to be obeyed then. */
+static bool obey(struct front *f, const char *line, uint64_t now)
+{
+    const char *rest;
+    if (uci_begins(line, "quit", &rest)) {
+        f->is_leaving = true;
+    } else if (uci_begins(line, "stop", &rest)) {
+        if (f->phase != FRONT_IDLE) {
+            request_stop(f, now);
+        }
+    } else if (uci_begins(line, "ponderhit", &rest)) {
+        hit(f, now);
+    } else if (uci_begins(line, "uci", &rest)) {
+        printf("%suciok\n", f->greeting);
+    } else if (uci_begins(line, "isready", &rest)) {
+        f->owes_ready++;
+        f->ready_at = uci_engine_ask(&f->engine, now);
+    } else if (f->phase != FRONT_IDLE) {
+        if (!f->is_stopped) {
+            request_stop(f, now);
+        }
+        return false;
+    } else if (uci_begins(line, "setoption", &rest)) {
+        set_option(f, rest);
+    } else if (uci_begins(line, "go", &rest) && !is_perft(rest)) {
+        begin(f, rest, now);
+    } else {
+        if (uci_begins(line, "position", &rest)) {
+            replace(&f->position, rest);
+        } else if (uci_begins(line, "ucinewgame", &rest)) {
+            f->new_game = clock_unique();
+        }
+        uci_engine_send(&f->engine, "%s", line);
+    }
+    return true;
+}
+
+/* Lines of the GUI one by one; `held` waits for the search's end. */
+static void serve_gui(struct front *f, const char **held)
+{
+    const uint64_t now = clock_us();
+    while (f->is_greeted && !f->is_leaving) {
+        const char *line = *held != NULL ? *held : line_reader_next(&f->input);
+        if (line == NULL) {
+            f->is_leaving = f->input.has_ended;
+            break;
+        }
+        *held = obey(f, line, now) ? NULL : line;
+        if (*held != NULL) {
+            break;
+        }
+    }
+}
+
+/* ---- begin and end ---- */
+
+static enum err connect(struct front *f, const struct cli_table *table, char why[LANES_WHY_MAX])
+{
+    const struct client_options client = {.role = PROTO_FRONT, .instance = clock_unique()};
+    f->instance = client.instance;
+    if (!cli_table_is_given(table)) {
+        return ERR_OK;
+    }
+    enum err err =
+        cli_session_open(&f->session, table, KEYS_FRONT, f->program, "engine", client, why);
+    f->has_session = err == ERR_OK;
+    return err;
+}
+
+/* Nobody reads what is printed any more. */
+static bool is_output_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    return ferror(stdout) || (poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP)) != 0);
+}
+
+static void run(struct front *f)
+{
+    const char *held = NULL;
+    bool reads = false;
+    for (;;) {
+        uint64_t now = clock_us(), due = now + WAIT_MS * UINT64_C(1000);
+        if (reads) {
+            (void)line_reader_fill(&f->input, STDIN_FILENO);
+        }
+        serve_shards(f, now);
+        serve_engine(f, now);
+        serve_gui(f, &held);
+        now = clock_us(); /* a search may have begun */
+        const bool is_leaving = f->is_leaving || atomic_load(&quitting);
+        if (is_leaving && f->phase != FRONT_IDLE && !f->is_stopped) {
+            request_stop(f, now);
+        }
+        step(f, now);
+        tell(f, now);
+        if (f->has_session) {
+            const uint64_t tick = lane_tick(&f->session.lane);
+            due = tick < due ? tick : due;
+        }
+        if ((is_leaving && f->phase == FRONT_IDLE) || is_output_gone() ||
+            (!f->is_greeted && f->engine.deaths >= 1)) {
+            return;
+        }
+        const bool is_soon = f->phase == FRONT_CLOSING || (held != NULL && f->phase == FRONT_IDLE);
+        const uint64_t soon = now + (is_soon ? 1000 : WAIT_MS * UINT64_C(1000));
+        const uint64_t answer_us =
+            f->phase == FRONT_SEARCHING && f->limits.stop_us != 0 ? f->limits.stop_us : UINT64_MAX;
+        due = soon < due ? soon : due;
+        due = answer_us < due ? answer_us : due;
+        const bool takes = held == NULL && !f->input.has_ended && !is_leaving && f->is_greeted;
+        reads = uci_engine_wait(&f->engine, f->has_session ? &f->session.lane : NULL,
+                                takes ? STDIN_FILENO : -1, due);
+    }
+}
+
+int engine_front_serve(const char *program, const char *command, const struct cli_table *table)
+{
+    char why[LANES_WHY_MAX] = "";
+    struct front *f = calloc(1, sizeof *f);
+    enum err err = f == NULL ? ERR_NOMEM : uci_engine_open(&f->engine, command);
+    if (err != ERR_OK) {
+        free(f);
+        return log_fail(program, "--engine: %s",
+                        err == ERR_SYNTAX ? "this is no command" : err_text(err));
+    }
+    f->program = program;
+    f->input.longest = LINE_MAX_BYTES;
+    f->new_game = clock_unique();
+    replace(&f->position, "startpos");
+    replace(&f->greeting, "");
+    replace(&f->go, "");
+    err = f->position == NULL || f->greeting == NULL || f->go == NULL
+              ? ERR_NOMEM
+              : front_core_open(&f->core, 0);
+    err = err != ERR_OK ? err : connect(f, table, why);
+    if (err == ERR_OK) {
+        signals_end_by(&quitting);
+        setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+        uci_engine_start(&f->engine, clock_us());
+        run(f);
+        if (!f->is_greeted && !atomic_load(&quitting)) {
+            snprintf(why, sizeof why, "the engine: %s", f->engine.why);
+            err = ERR_ABSENT;
+        }
+    }
+    if (err != ERR_OK) {
+        log_fail(program, "%s", why[0] != '\0' ? why : err_text(err));
+    }
+    cli_session_close(&f->session);
+    uci_engine_close(&f->engine);
+    engine_rules_free(&f->rules);
+    front_core_close(&f->core);
+    line_reader_free(&f->input);
+    free(f->position);
+    free(f->greeting);
+    free(f->go);
+    free(f);
+    return err == ERR_OK ? 0 : 1;
+}

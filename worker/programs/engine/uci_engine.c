@@ -1,0 +1,450 @@
+#include "worker/programs/engine/uci_engine.h"
+
+#include "common/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    UNSENT_MAX = 8 << 20, /* an engine that lets more wait does not read */
+    PATIENCE_MS = 100, /* a signal that comes right before a wait does not end it */
+    QUIT_MS = 500,
+    QUIT_STEP_MS = 5,
+    REVIVE_MS = 100, /* after the second death in a row; twice as long after each more ... */
+    REVIVE_DOUBLED_MAX = 7,
+    NOT_FOUND = 127, /* exit status of a shell's, too */
+};
+
+static uint64_t after_ms(uint64_t now_us, uint32_t ms)
+{
+    return now_us + ms * UINT64_C(1000);
+}
+
+enum err uci_engine_open(struct uci_engine *e, const char *command)
+{
+    memset(e, 0, sizeof *e);
+    e->in = e->out = -1;
+    const size_t size = strlen(command) + UCI_WORDS_MAX + 1;
+    e->printed.longest = UCI_ENGINE_LINE_MAX;
+    e->room = malloc(size);
+    e->option = calloc(UCI_ENGINE_OPTIONS_MAX, sizeof *e->option);
+    enum err err = e->room == NULL || e->option == NULL                ? ERR_NOMEM
+                   : !uci_cut_command(command, e->room, size, e->word) ? ERR_SYNTAX
+                                                                       : ERR_OK;
+    if (err != ERR_OK) {
+        uci_engine_close(e);
+    }
+    return err;
+}
+
+/* ---- the process ---- */
+
+static void run_child(struct uci_engine *e, int in, int out, pid_t parent)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    (void)setpgid(0, 0); /* the terminal's Ctrl-C is for us */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0) {
+        _exit(NOT_FOUND);
+    }
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    execvp(e->word[0], e->word);
+    dprintf(STDERR_FILENO, "%s: %s\n", e->word[0], strerror(errno));
+    _exit(NOT_FOUND);
+}
+
+static void clear(struct uci_engine *e)
+{
+    free(e->go);
+    e->go = NULL;
+    line_reader_clear(&e->printed);
+    e->unsent_used = 0;
+    e->has_ended = e->answers = e->stops = false;
+    e->done = e->asked; /* nobody answers them any more */
+    e->barrier = e->probe = e->lost = 0;
+    e->due_us = 0;
+}
+
+/* `patience_ms`: so long it may take to end by itself. */
+static int reap(struct uci_engine *e, unsigned patience_ms)
+{
+    int status = 0;
+    if (e->in >= 0) {
+        close(e->in);
+        close(e->out);
+        e->in = e->out = -1;
+    }
+    for (unsigned ms = 0; ms < patience_ms; ms += QUIT_STEP_MS) {
+        if (waitpid(e->process, &status, WNOHANG) != 0) {
+            (void)kill(-e->process, SIGKILL); /* what it started itself */
+            return status;
+        }
+        (void)poll(NULL, 0, QUIT_STEP_MS);
+    }
+    (void)kill(-e->process, SIGKILL);
+    (void)kill(e->process, SIGKILL);
+    while (waitpid(e->process, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+void uci_engine_start(struct uci_engine *e, uint64_t now_us)
+{
+    int in[2], out[2];
+    if (e->state != UCI_ENGINE_DEAD || now_us < e->start_us) {
+        return;
+    }
+    (void)signal(SIGPIPE, SIG_IGN); /* it may end while we write */
+    (void)signal(SIGCHLD, SIG_DFL); /* signals.h */
+    const unsigned deaths = e->deaths < REVIVE_DOUBLED_MAX ? e->deaths : REVIVE_DOUBLED_MAX;
+    e->start_us = after_ms(now_us, deaths == 0 ? 0 : REVIVE_MS << deaths);
+    clear(e);
+    if (pipe2(in, O_CLOEXEC) != 0) {
+        return;
+    }
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        close(in[0]);
+        close(in[1]);
+        return;
+    }
+    const pid_t parent = getpid();
+    e->process = fork();
+    if (e->process == 0) {
+        run_child(e, in[0], out[1], parent);
+    }
+    close(in[0]);
+    close(out[1]);
+    e->in = in[1];
+    e->out = out[0];
+    if (e->process < 0) {
+        close(e->in);
+        close(e->out);
+        e->in = e->out = -1;
+        return;
+    }
+    (void)setpgid(e->process, e->process);
+    (void)fcntl(e->in, F_SETFL, O_NONBLOCK);
+    (void)fcntl(e->out, F_SETFL, O_NONBLOCK);
+    e->state = UCI_ENGINE_STARTING;
+    e->name[0] = e->greeting[0] = '\0';
+    e->options = 0;
+    e->due_us = after_ms(now_us, UCI_ENGINE_START_MS);
+    e->heard_us = now_us;
+    uci_engine_send(e, "uci");
+}
+
+/* The caller hears of it by UCI_DIED. */
+void uci_engine_kill(struct uci_engine *e, const char *why)
+{
+    if (e->state != UCI_ENGINE_DEAD && !e->has_ended) {
+        snprintf(e->why, sizeof e->why, "%s", why);
+        (void)kill(-e->process, SIGKILL);
+        (void)kill(e->process, SIGKILL);
+        e->has_ended = true;
+    }
+}
+
+static void bury(struct uci_engine *e)
+{
+    const int status = reap(e, e->why[0] == '\0' ? QUIT_MS : 0);
+    if (e->why[0] != '\0') { /* it was killed */
+    } else if (WIFSIGNALED(status)) {
+        snprintf(e->why, sizeof e->why, "it ended by signal %d", WTERMSIG(status));
+    } else if (WEXITSTATUS(status) == NOT_FOUND) {
+        snprintf(e->why, sizeof e->why, "'%.100s' cannot be run", e->word[0]);
+    } else {
+        snprintf(e->why, sizeof e->why, "it ended with status %d", WEXITSTATUS(status));
+    }
+    clear(e);
+    e->deaths++;
+    e->state = UCI_ENGINE_DEAD;
+}
+
+void uci_engine_close(struct uci_engine *e)
+{
+    if (e->state != UCI_ENGINE_DEAD) {
+        uci_engine_send(e, "%squit", uci_engine_is_busy(e) ? "stop\n" : "");
+        (void)reap(e, e->has_ended ? 0 : QUIT_MS);
+        clear(e);
+        e->state = UCI_ENGINE_DEAD;
+    }
+    line_reader_free(&e->printed);
+    free(e->room);
+    free(e->option);
+    free(e->unsent);
+    e->room = e->unsent = NULL;
+    e->option = NULL;
+    e->unsent_size = 0;
+}
+
+/* ---- what is sent ---- */
+
+static void flush(struct uci_engine *e)
+{
+    size_t sent = 0;
+    ssize_t n = 1;
+    while (e->in >= 0 && sent < e->unsent_used && n > 0) {
+        n = write(e->in, e->unsent + sent, e->unsent_used - sent);
+        sent += n > 0 ? (size_t)n : 0; /* of one that is gone, reading tells */
+        n = n < 0 && errno == EINTR ? 1 : n;
+    }
+    e->unsent_used -= sent;
+    memmove(e->unsent, e->unsent + sent, e->unsent_used);
+}
+
+static void put(struct uci_engine *e, const char *text, size_t length)
+{
+    if (e->unsent_used + length > e->unsent_size) {
+        const size_t size = 2 * (e->unsent_used + length);
+        char *unsent = size > UNSENT_MAX ? NULL : realloc(e->unsent, size);
+        if (unsent == NULL) {
+            uci_engine_kill(e, "it does not read its commands");
+            return;
+        }
+        e->unsent = unsent;
+        e->unsent_size = size;
+    }
+    memcpy(e->unsent + e->unsent_used, text, length);
+    e->unsent_used += length;
+}
+
+void uci_engine_send(struct uci_engine *e, const char *format, ...)
+{
+    char small[256], *text = small;
+    va_list arguments, again;
+    if (e->state == UCI_ENGINE_DEAD || e->has_ended) {
+        return;
+    }
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const int length = vsnprintf(small, sizeof small, format, arguments);
+    if (length >= (int)sizeof small) {
+        text = malloc((size_t)length + 1);
+        if (text != NULL) {
+            (void)vsnprintf(text, (size_t)length + 1, format, again);
+        }
+    }
+    va_end(again);
+    va_end(arguments);
+    if (text != NULL && length >= 0) {
+        put(e, text, (size_t)length);
+        put(e, "\n", 1);
+        flush(e);
+    }
+    if (text != small) {
+        free(text);
+    }
+}
+
+uint32_t uci_engine_ask(struct uci_engine *e, uint64_t now_us)
+{
+    if (e->state == UCI_ENGINE_DEAD || e->has_ended) {
+        return e->done;
+    }
+    uci_engine_send(e, "isready");
+    if (e->state == UCI_ENGINE_IDLE) {
+        e->due_us = after_ms(now_us, UCI_ENGINE_READY_MS);
+    }
+    return ++e->asked;
+}
+
+void uci_engine_go(struct uci_engine *e, const char *go, uint64_t now_us)
+{
+    if (e->state != UCI_ENGINE_IDLE) {
+        return;
+    }
+    free(e->go);
+    e->go = strdup(go);
+    e->barrier = uci_engine_ask(e, now_us);
+    e->state = UCI_ENGINE_PREPARING;
+    e->stops = false;
+    e->heard_us = now_us;
+}
+
+void uci_engine_stop(struct uci_engine *e, uint64_t now_us)
+{
+    if (e->state == UCI_ENGINE_PREPARING && !e->stops) {
+        e->stops = true; /* it is to say a move all the same */
+        e->due_us = after_ms(now_us, UCI_ENGINE_STOP_MS);
+    } else if (e->state == UCI_ENGINE_SEARCHING) {
+        uci_engine_send(e, "stop");
+        e->state = UCI_ENGINE_STOPPING;
+        e->due_us = after_ms(now_us, UCI_ENGINE_STOP_MS);
+    }
+}
+
+/* ---- what it says ---- */
+
+/* Of its answer to "uci". */
+static enum uci_said greet(struct uci_engine *e, const char *line)
+{
+    const char *rest;
+    if (uci_begins(line, "uciok", &rest)) {
+        e->state = UCI_ENGINE_IDLE;
+        e->due_us = 0;
+        return e->name[0] != '\0' ? UCI_STARTED
+                                  : (uci_engine_kill(e, "it says no 'id name'"), UCI_NOTHING);
+    }
+    const bool is_id = uci_begins(line, "id", &rest);
+    if (!is_id && !uci_begins(line, "option", &rest) && e->greeting[0] == '\0') {
+        return UCI_BANNER;
+    }
+    if (is_id && uci_begins(rest, "name", &rest)) {
+        snprintf(e->name, sizeof e->name, "%s", rest);
+    }
+    if (e->options < UCI_ENGINE_OPTIONS_MAX && uci_option_read(line, &e->option[e->options])) {
+        e->options++;
+    }
+    const size_t used = strlen(e->greeting);
+    if (used + strlen(line) + 2 < sizeof e->greeting) {
+        snprintf(e->greeting + used, sizeof e->greeting - used, "%s\n", line);
+    }
+    return UCI_NOTHING;
+}
+
+static enum uci_said on_ready(struct uci_engine *e, uint64_t now_us)
+{
+    if (e->done == e->asked) {
+        return UCI_NOTHING; /* nobody asked */
+    }
+    e->done++;
+    e->answers |= e->state == UCI_ENGINE_SEARCHING && (int32_t)(e->done - e->barrier) > 0;
+    e->probe = e->probe != 0 && (int32_t)(e->done - e->probe) >= 0 ? 0 : e->probe;
+    if (e->lost > 0 && e->state <= UCI_ENGINE_PREPARING) {
+        e->done = e->asked;
+        e->lost = 0;
+    }
+    if (e->state == UCI_ENGINE_IDLE) {
+        e->due_us = e->done == e->asked ? 0 : after_ms(now_us, UCI_ENGINE_READY_MS);
+    } else if (e->state == UCI_ENGINE_PREPARING && (int32_t)(e->done - e->barrier) >= 0) {
+        e->state = UCI_ENGINE_SEARCHING;
+        e->due_us = 0;
+        uci_engine_send(e, "%s", e->go != NULL ? e->go : "go depth 1");
+        if (e->stops) {
+            uci_engine_stop(e, now_us);
+        }
+    }
+    return UCI_READY;
+}
+
+static enum uci_said take(struct uci_engine *e, const char *line, uint64_t now_us)
+{
+    const char *rest;
+    e->heard_us = now_us;
+    if (e->state == UCI_ENGINE_STARTING) {
+        return greet(e, line);
+    }
+    if (uci_begins(line, "readyok", &rest)) {
+        return on_ready(e, now_us);
+    }
+    if (uci_begins(line, "bestmove", &rest)) {
+        if (e->state != UCI_ENGINE_SEARCHING && e->state != UCI_ENGINE_STOPPING) {
+            return UCI_NOTHING; /* of an earlier "go", or said twice */
+        }
+        e->state = UCI_ENGINE_IDLE;
+        e->lost = e->asked - e->done;
+        e->due_us = 0;
+        e->probe = 0;
+        e->deaths = 0;
+        return UCI_BESTMOVE;
+    }
+    if (e->state == UCI_ENGINE_PREPARING && uci_begins(line, "info", &rest)) {
+        return UCI_NOTHING; /* of an earlier search */
+    }
+    return UCI_LINE;
+}
+
+/* What is late ends it. */
+static void look_at_clock(struct uci_engine *e, uint64_t now_us)
+{
+    static const char *const what[] = {
+        [UCI_ENGINE_STARTING] = "it does not answer 'uci'",
+        [UCI_ENGINE_IDLE] = "it does not answer 'isready'",
+        [UCI_ENGINE_PREPARING] = "it does not answer 'isready'",
+        [UCI_ENGINE_SEARCHING] = "it hangs",
+        [UCI_ENGINE_STOPPING] = "it does not answer 'stop'",
+    };
+    if (e->due_us != 0 && now_us >= e->due_us) {
+        uci_engine_kill(e, what[e->state]);
+    }
+    if (e->state != UCI_ENGINE_SEARCHING || e->has_ended) {
+        return;
+    }
+    if (now_us < after_ms(e->heard_us, UCI_ENGINE_SILENT_MS)) {
+        e->due_us = 0;
+    } else if (e->probe == 0) {
+        e->probe = uci_engine_ask(e, now_us);
+        e->due_us = e->answers ? after_ms(now_us, UCI_ENGINE_ALIVE_MS) : 0;
+    }
+}
+
+enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line)
+{
+    if (e->state == UCI_ENGINE_DEAD) {
+        return UCI_NOTHING;
+    }
+    do {
+        while ((*line = line_reader_next(&e->printed)) != NULL) {
+            const enum uci_said said = take(e, *line, now_us);
+            if (said != UCI_NOTHING) {
+                return said;
+            }
+        }
+    } while (!e->has_ended && line_reader_fill(&e->printed, e->out));
+    if (e->printed.has_ended && !e->has_ended) {
+        e->why[0] = '\0';
+        e->has_ended = true;
+    }
+    look_at_clock(e, now_us);
+    if (e->has_ended) {
+        bury(e);
+        return UCI_DIED;
+    }
+    return UCI_NOTHING;
+}
+
+const struct uci_option *uci_engine_option(const struct uci_engine *e, const char *name)
+{
+    unsigned i = 0;
+    while (i < e->options && strcasecmp(e->option[i].name, name) != 0) {
+        i++;
+    }
+    return i < e->options ? &e->option[i] : NULL;
+}
+
+bool uci_engine_wait(struct uci_engine *e, const struct lane *lane, int input, uint64_t until_us)
+{
+    enum { FILES_MAX = 256, OURS = 3 };
+    const bool has_engine = e->state != UCI_ENGINE_DEAD && !e->has_ended;
+    struct pollfd file[FILES_MAX] = {
+        {.fd = input, .events = POLLIN},
+        {.fd = has_engine ? e->out : -1, .events = POLLIN},
+        {.fd = has_engine && e->unsent_used > 0 ? e->in : -1, .events = POLLOUT}};
+    unsigned files = OURS;
+    uint64_t now = clock_us(), due_us = UINT64_MAX;
+    if (lane != NULL) {
+        files += lane->descriptors(lane->self, file + OURS, FILES_MAX - OURS, &due_us);
+        until_us = due_us < until_us ? due_us : until_us;
+    }
+    const uint64_t left = until_us > now ? (until_us - now + 999) / 1000 : 0;
+    if (poll(file, files, left < PATIENCE_MS ? (int)left : PATIENCE_MS) <= 0) {
+        return false;
+    }
+    if (file[2].revents != 0) {
+        flush(e);
+    }
+    return file[0].revents != 0;
+}
