@@ -24,7 +24,7 @@ SHARDS_MAX = 64  # of a list of servers
 OUTPUT_MAX = 4 << 20  # bytes: more than any answer has, and little enough for many hosts at once
 GRACE_S = 30  # that a host may be slower than it was told to be
 OURS = ("--listen", "--shards", "--memory", "--keys", "--insecure", "--check",
-        "--servers", "-s", "--table", "--threads", "-j", "--hash")
+        "--servers", "-s", "--table", "--threads", "-j", "--hash", "--engine")
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 CONTROL = r"\x00-\x1f\x7f"
@@ -201,7 +201,7 @@ SHARD_KEYS = {"port": (number(1, 65535), 7400), "shards": (number(1, SHARDS_MAX)
               "memory": (matches(SIZE, 'a size with its unit, as "512M" or "4G"'), "256M"),
               "listen": (text, None), "options": (options, [])}
 WORKER_KEYS = {"threads": (threads, 1), "hash": (number(1, 1 << 20), 64), "count": (number(1, 256), 1),
-               "options": (options, [])}
+               "engine": (text, None), "options": (options, [])}
 
 
 def read_table(where, found, keys):
@@ -287,6 +287,8 @@ class Cluster:
             host.programs.append(Program("ttserver", f"ttserver-{shard.port}", shard, at(host.address, shard.port) +
                                          (f"-{last}" if last > shard.port else "")))
         workers = [read_table(f"{where}ttworker {i}: ", each, WORKER_KEYS) for i, each in enumerate(host.ttworker, 1)]
+        for worker in workers:
+            worker.options = worker.options + (["--engine", worker.engine] if worker.engine else [])
         workers = [worker for worker in workers for _ in range(worker.count)]
         host.programs += [Program("ttworker", f"ttworker-{i}", worker) for i, worker in enumerate(workers, 1)]
         return host

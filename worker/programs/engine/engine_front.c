@@ -404,7 +404,7 @@ static void answer(struct front *f, uint64_t now)
     f->phase = FRONT_IDLE;
     f->job_id = 0;
     if (f->is_begun && !f->is_done) { /* if it does not hear, it is killed */
-        uci_engine_stop(&f->engine, now);
+        uci_engine_hurry(&f->engine, now);
     }
 }
 
@@ -613,8 +613,10 @@ static void on_started(struct front *f, uint64_t now)
 
 static void on_death(struct front *f)
 {
-    printf("info string the engine: %s%s\n", f->engine.why,
-           f->engine.deaths > 1 ? "" : "; it is started again");
+    if (f->is_greeted) {
+        printf("info string the engine: %s%s\n", f->engine.why,
+               f->engine.deaths > 1 ? "" : "; it is started again");
+    }
     if (f->phase != FRONT_IDLE && !f->is_done) {
         f->failures++;
         f->is_begun = false;

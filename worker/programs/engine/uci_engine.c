@@ -21,7 +21,7 @@ enum {
     QUIT_MS = 500,
     QUIT_STEP_MS = 5,
     REVIVE_MS = 100, /* after the second death in a row; twice as long after each more ... */
-    REVIVE_DOUBLED_MAX = 7,
+    REVIVE_DOUBLED_MAX = 3,
     NOT_FOUND = 127, /* exit status of a shell's, too */
 };
 
@@ -286,6 +286,15 @@ void uci_engine_stop(struct uci_engine *e, uint64_t now_us)
     }
 }
 
+void uci_engine_hurry(struct uci_engine *e, uint64_t now_us)
+{
+    const uint64_t due_us = after_ms(now_us, UCI_ENGINE_HURRY_MS);
+    uci_engine_stop(e, now_us);
+    if (uci_engine_is_busy(e) && (e->due_us == 0 || due_us < e->due_us)) {
+        e->due_us = due_us;
+    }
+}
+
 /* ---- what it says ---- */
 
 /* Of its answer to "uci". */
@@ -351,8 +360,9 @@ static enum uci_said take(struct uci_engine *e, const char *line, uint64_t now_u
         return on_ready(e, now_us);
     }
     if (uci_begins(line, "bestmove", &rest)) {
-        if (e->state != UCI_ENGINE_SEARCHING && e->state != UCI_ENGINE_STOPPING) {
-            return UCI_NOTHING; /* of an earlier "go", or said twice */
+        if ((e->state != UCI_ENGINE_SEARCHING && e->state != UCI_ENGINE_STOPPING) ||
+            *rest == '\0') {
+            return UCI_NOTHING; /* of an earlier "go", or said twice, or of no move */
         }
         e->state = UCI_ENGINE_IDLE;
         e->lost = e->asked - e->done;

@@ -27,7 +27,8 @@ enum {
     UCI_ENGINE_GREETING_MAX = 65536,
     UCI_ENGINE_START_MS = 10000, /* until uciok */
     UCI_ENGINE_READY_MS = 60000, /* until readyok, while nothing is searched: memory is cleared */
-    UCI_ENGINE_STOP_MS = 2000, /* from stop to bestmove */
+    UCI_ENGINE_STOP_MS = 1000, /* from stop to bestmove ... */
+    UCI_ENGINE_HURRY_MS = 200, /* ... and when nobody waits for it any more */
     /* An engine that has answered a question during a search before is asked when it was silent for
      * so long, and has so long to answer. */
     UCI_ENGINE_SILENT_MS = 2000,
@@ -106,6 +107,8 @@ uint32_t uci_engine_ask(struct uci_engine *engine, uint64_t now_us);
 /* A "go" command. The engine is idle. */
 void uci_engine_go(struct uci_engine *engine, const char *go, uint64_t now_us);
 void uci_engine_stop(struct uci_engine *engine, uint64_t now_us);
+/* The same where it is late already. */
+void uci_engine_hurry(struct uci_engine *engine, uint64_t now_us);
 
 static inline bool uci_engine_is_busy(const struct uci_engine *engine)
 {

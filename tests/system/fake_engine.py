@@ -1,0 +1,123 @@
+"""A UCI engine that knows no chess: it prints the line that it is told to, deeper and deeper, and has faults.
+
+FAULT: a file; its words count from the next "go" on: die, die-once, hang (it reads nothing more), deaf (to stop), late, twice,
+rubbish, silent (no line of a search). LOG: a file that gets each command.
+"""
+import argparse
+import os
+import select
+import sys
+import time
+
+STEP = 0.01  # seconds and 1,000 nodes for each ply
+OPTIONS = """option name Hash type spin default 16 min 1 max 1024
+option name Threads type spin default 1 min 1 max 8
+option name Clear Hash type button
+option name Skill Level type spin default 20 min 0 max 20
+option name Style type combo default Solid var Solid var Very Risky
+option name UCI_Chess960 type check default false
+option name UCI_LimitStrength type check default false
+option name EvalFile type string default small.nnue
+option name Debug Log File type string default <empty>"""
+
+
+class Engine:
+    def __init__(self, arguments):
+        self.arguments, self.text, self.began, self.limits, self.depth, self.faults = arguments, b"", None, {}, 0, set()
+
+    def say(self, text):
+        os.write(1, (text + "\n").encode())
+
+    def next_faults(self):
+        try:
+            with open(self.arguments.fault, encoding="ascii") as file:
+                self.faults = set(file.read().split())
+        except OSError:
+            self.faults = set()
+        if "die-once" in self.faults:
+            os.unlink(self.arguments.fault)
+
+    def go(self, words):
+        names = iter(words)
+        self.limits = {word: next(names, "0") if word not in ("infinite", "ponder") else True for word in names}
+        self.began, self.depth = time.monotonic(), 0
+        self.next_faults()
+        if self.faults & {"die", "die-once"}:
+            sys.exit(3)
+        if "hang" in self.faults:
+            time.sleep(1000)
+        if "rubbish" in self.faults:
+            self.say("info depth " + 70000 * "9" + " score cp " + 5000 * "9" + " nodes x pv")
+            self.say("info depth -3 score mate -0 nodes -7 pv \x07 \xff\x00")
+            self.say("bestmove")
+            os.write(1, bytes(range(256)) + b"\n")
+
+    def end(self):
+        if self.began is None:
+            return
+        self.began = None
+        if "late" in self.faults:
+            time.sleep(0.3)
+        moves = self.arguments.line.split()
+        for _ in range(2 if "twice" in self.faults else 1):
+            self.say(f"bestmove {moves[0]}" + (f" ponder {moves[1]}" if len(moves) > 1 else ""))
+
+    def search(self):
+        passed = time.monotonic() - self.began
+        ply = min(int(passed / STEP), self.arguments.depth)
+        for self.depth in range(self.depth + 1, ply + 1):
+            if "silent" not in self.faults:
+                score = f"mate {self.arguments.mate}" if self.arguments.mate else f"cp {self.arguments.score}"
+                self.say(f"info depth {self.depth} score {score} nodes {1000 * self.depth} nps 100000 pv {self.arguments.line}")
+        self.depth = max(self.depth, ply)
+        if "infinite" in self.limits or "ponder" in self.limits:
+            return
+        clock = min(int(self.limits.get(name, 10 ** 9)) for name in ("wtime", "btime"))
+        if (passed >= int(self.limits.get("movetime", 10 ** 9)) / 1000 or passed >= clock / 20000 or
+                self.depth >= int(self.limits.get("depth", 10 ** 9)) or 1000 * self.depth >= int(self.limits.get("nodes", 10 ** 9))):
+            self.end()
+
+    def obey(self, line):
+        word, *words = line.split() or [""]
+        if self.arguments.log:
+            with open(self.arguments.log, "a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        if word == "uci":
+            self.say(f"id name {self.arguments.name}\nid author nobody\n\n{OPTIONS}\nuciok")
+        elif word == "isready":
+            self.say("readyok")
+        elif word == "go":
+            self.go(words)
+        elif word == "stop" and "deaf" not in self.faults:
+            self.end()
+        elif word == "ponderhit" and self.began is not None:
+            self.limits.pop("ponder", None)
+            self.began, self.depth = time.monotonic(), 0
+        elif word == "d":
+            self.say("a board")
+        elif word == "quit":
+            sys.exit(0)
+
+    def run(self):
+        self.say("Fake 1 by nobody")
+        while True:
+            if select.select([0], [], [], STEP / 2 if self.began is not None else None)[0]:
+                new = os.read(0, 65536)
+                if not new:
+                    break
+                *lines, self.text = (self.text + new).split(b"\n")
+                for line in lines:
+                    self.obey(line.decode())
+            if self.began is not None:
+                self.search()
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--name", default="Fake 1")
+parser.add_argument("--line", default="e2e4 e7e5")
+parser.add_argument("--score", type=int, default=20)
+parser.add_argument("--mate", type=int, default=0)
+parser.add_argument("--depth", type=int, default=100)
+parser.add_argument("--fault", default="/nonexistent")
+parser.add_argument("--log")
+Engine(parser.parse_args()).run()

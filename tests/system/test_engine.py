@@ -1,0 +1,470 @@
+#!/usr/bin/python3
+"""Engines of others: `ttworker --engine` and `abdada uci --engine`, with an engine that has faults, and with our own. TAP."""
+import os
+import random
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+from cluster import (PATIENCE, ROOT, SHORT, Process, Shard, check, equal, main, path_of, promised, run, scratch, top, wait_until)
+from uci import Uci, legal_moves
+
+FAKE = os.path.join(ROOT, "tests/system/fake_engine.py")
+BEST = r"^bestmove (\S+)"
+
+
+class Fake:
+    """The command of an engine, its faults and what it was told."""
+
+    def __init__(self, **options):
+        self.folder = scratch("fake")
+        self.fault, self.log = os.path.join(self.folder, "fault"), os.path.join(self.folder, "log")
+        words = [sys.executable, FAKE, "--fault", self.fault, "--log", self.log]
+        self.command = shlex.join(words + [f"--{name}={value}" for name, value in options.items()])
+
+    def set(self, faults):
+        with open(self.fault + ".new", "w", encoding="ascii") as file:
+            file.write(faults)
+        os.rename(self.fault + ".new", self.fault)
+
+    def told(self):
+        try:
+            with open(self.log, encoding="utf-8") as file:
+                return file.read().splitlines()
+        except OSError:
+            return []
+
+
+def worker(place, fake, *options, name=None):
+    process = Process("ttworker", "--servers", place, "--engine", getattr(fake, "command", fake), *options, *(["--name", name] if name else []))
+    process.wait_line("^ready$")
+    return process
+
+
+class Front(Uci):
+    def __init__(self, fake, place=None, *options):
+        self.searches = 0
+        super().__init__("--engine", getattr(fake, "command", fake), *(["--servers", place] if place else []), *options)
+        self.ready()
+
+    def say(self, *lines):
+        super().say(*lines)
+        self.searches += sum(line.startswith("go ") for line in lines)
+
+    def go(self, words="go movetime 300", seconds=None):
+        """The move, and the lines of the search. It comes by its time, and is the only one."""
+        begin, first = time.monotonic(), len(self.lines["out"])
+        self.say(words)
+        move = self.expect(BEST)[1]
+        found = re.search(r"movetime (\d+)", words)
+        if found or seconds:
+            promised(words, time.monotonic() - begin, seconds or int(found[1]) / 1000 + 0.2)
+        return move, self.lines["out"][first:self.at]
+
+    def quit(self):
+        """Each search was answered once."""
+        self.ready()
+        wait_until(lambda: self.moves() >= self.searches, "all moves")
+        equal(self.moves(), self.searches, self.tail())
+        super().quit()
+
+    def moves(self):
+        return sum(line.startswith("bestmove") for line in self.lines["out"])
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(number) for number in file.read().split()]
+    except OSError:
+        return []
+
+
+def engine_of(process):
+    return wait_until(lambda: children(process.popen.pid), f"the engine of {process.name}")[0]
+
+
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def most_nodes(lines):
+    return max([int(n) for line in lines for n in re.findall(r" nodes (\d+)", line)], default=0)
+
+
+def searches(fake):
+    return sum(line.startswith("go ") for line in fake.told())
+
+
+def test_it_looks_like_the_engine():
+    fake = Fake()
+    raw = Process("/bin/sh", "-c", "exec " + fake.command)
+    front = Front(fake)
+    raw.send("isready")
+    for process in raw, front:
+        process.wait_line("^readyok$")
+        process.send("uci")
+        process.wait_line("^uciok$")
+    equal(front.lines["out"], raw.lines["out"])
+    front.say("d")
+    front.expect("^a board$")
+    front.say("setoption name Skill Level value 3", "setoption name Clear Hash", "what is this")
+    front.ready()
+    check({"setoption name Skill Level value 3", "setoption name Clear Hash", "what is this"} <= set(fake.told()), fake.told())
+    equal(front.go("go depth 5")[0], "e2e4")
+    equal([line for line in front.lines["out"] if line.startswith("info depth 5")],
+          ["info depth 5 score cp 20 nodes 5000 nps 100000 pv e2e4 e7e5"])
+    check("bestmove e2e4 ponder e7e5" in front.lines["out"], front.tail())
+    front.quit()
+    raw.send("quit")
+    equal(raw.wait(), 0)
+
+
+def test_all_vote_and_all_nodes_count():
+    shard = Shard()
+    best, liar = Fake(line="d2d4 d7d5", score=90), Fake(line="e2e5", score=999)
+    own = Fake()
+    front = Front(own, shard.address)
+    equal(front.go()[0], "e2e4")
+    helper = worker(shard.address, best, name="best")
+    front.ready()
+    move, lines = front.go()
+    equal(move, "d2d4", lines)
+    check("bestmove d2d4 ponder d7d5" in lines, lines)
+    check(any(re.search(r"score cp 90 .* pv d2d4 d7d5$", line) for line in lines), lines)
+    check(most_nodes(lines) > 35000, "nodes of two", lines)
+    worker(shard.address, liar, name="liar")
+    wait_until(lambda: "workers 2" in "".join(front.go()[1]), "two workers")
+    equal(front.go()[0], "d2d4")
+    front.say("go infinite")
+    wait_until(lambda: len(top(shard.address)[1]["job"]) == 1, "a job")
+
+    def is_shown():
+        found = top(shard.address)[1]
+        row, names = (found["job"] or [{}])[0], {w["name"] for w in found["worker"] if w.get("job")}
+        return row.get("game") == "uci:Fake 1" and row.get("reached", 0) > 2 and names == {"best", "liar"}
+    wait_until(is_shown, "engines and their depth in top")
+    front.say("stop")
+    equal(front.expect(BEST)[1], "d2d4")
+    helper.end()
+    equal(front.go("go movetime 500 searchmoves e2e4 a2a3")[0], "e2e4")
+    front.quit()
+
+
+def test_a_mate_comes_first_and_a_bad_one_last():
+    shard = Shard()
+    worker(shard.address, Fake(line="a2a3", mate=-2))
+    worker(shard.address, Fake(line="d2d4 d7d5", mate=7, depth=3))
+    front = Front(Fake(score=500), shard.address)
+    wait_until(lambda: "workers 2" in "".join(front.go()[1]), "two workers")
+    move, lines = front.go()
+    equal(move, "d2d4", lines)
+    check(any("score mate 7" in line for line in lines), lines)
+    front.quit()
+
+
+def test_limits_reach_the_others():
+    shard = Shard()
+    other = Fake()
+    worker(shard.address, other)
+    front = Front(Fake(), shard.address)
+    for number, (said, heard) in enumerate((("depth 20", "depth 20"), ("nodes 20000", "nodes 20000"), ("movetime 200", "infinite"),
+                                            ("wtime 4000 btime 9000", "infinite"), ("mate 9 movetime 200", "mate 9"),
+                                            ("movetime 200 searchmoves e2e4 d2d4", "infinite searchmoves e2e4 d2d4"))):
+        front.say("position startpos moves e2e4 e7e5" if number % 2 else "position startpos")
+        wait_until(lambda said=said, heard=heard: front.go("go " + said) and "go " + heard in other.told(), heard)
+    check("position startpos moves e2e4 e7e5" in other.told(), other.told())
+    count = other.told().count("ucinewgame")
+    front.say("ucinewgame")
+    wait_until(lambda: front.go() and other.told().count("ucinewgame") > count, "a new game")
+    front.quit()
+
+
+def test_ponder():
+    shard = Shard()
+    worker(shard.address, Fake(line="d2d4", score=99))
+    front = Front(Fake(), shard.address)
+    front.say("isready", "go ponder wtime 3000 btime 3000")
+    front.expect("info depth 30 ")
+    begin = time.monotonic()
+    front.say("ponderhit")
+    equal(front.expect(BEST)[1], "d2d4")
+    promised("ponderhit", time.monotonic() - begin, 1)
+    front.say("go ponder wtime 3000 btime 3000", "ponderhit")
+    front.expect(BEST)
+    front.say("go ponder wtime 3000 btime 3000", "stop")
+    front.expect(BEST)
+    front.quit()
+
+
+def test_options_agree_or_the_worker_is_left_out():
+    shard = Shard()
+    same, other, fixed = Fake(), Fake(), Fake()
+    worker(shard.address, same, "--engine-option", "EvalFile=/somewhere/big.nnue", "--threads", 2, name="same")
+    worker(shard.address, other, name="other")
+    worker(shard.address, fixed, "--engine-option", "EvalFile=big.nnue", "--engine-option", "Style=Very Risky", name="fixed")
+    front = Front(Fake(), shard.address)
+    front.say("setoption name EvalFile value /home/big.nnue", "setoption name style value Very Risky", "setoption name Hash value 99",
+              "setoption name Debug Log File value /tmp/x")
+    wait_until(lambda: "is left out" in "".join(front.go()[1]), "a worker that is left out")
+    check("info string worker other is left out: its option EvalFile is 'small.nnue', not 'big.nnue'" in front.lines["out"], front.tail())
+    wait_until(lambda: "workers 2" in "".join(front.go()[1]), "two workers")
+    check("setoption name Style value Very Risky" in same.told(), same.told())
+    for fake in same, other, fixed:  # nothing but what the owner set names a file, and resources are the owner's
+        told = [line for line in fake.told() if "Eval" in line or "Log" in line or "Hash" in line or "Threads" in line]
+        threads = 2 if fake is same else 1
+        evals = [] if fake is other else [f"setoption name EvalFile value {'/somewhere/' if fake is same else ''}big.nnue"]
+        equal(told, [f"setoption name Threads value {threads}", "setoption name Hash value 64", *evals])
+    equal(other.told().count("go infinite"), 0)
+    front.say("setoption name Style value Solid")
+    wait_until(lambda: "worker fixed is left out: its option Style is 'Very Risky', not 'Solid'" in "".join(front.go()[1]), "fixed")
+    check("setoption name Style value Solid" in same.told(), same.told())
+    front.say("setoption name UCI_LimitStrength value true")
+    count = searches(same)
+    front.go()
+    equal(searches(same), count, "who is to play weakly gets no help")
+    front.quit()
+
+
+def test_another_engine_is_left_alone():
+    shard = Shard()
+    other = Fake(name="Fake 2", line="d2d4", score=999)
+    worker(shard.address, other)
+    Process("ttworker", "--servers", shard.address, "--private", "--hash", 16).wait_line("^ready$")
+    front = Front(Fake(), shard.address)
+    lines = [line for _ in range(4) for line in front.go()[1]]
+    check(not any("left out" in line for line in lines), lines)
+    equal(searches(other), 0)
+    front.quit()
+
+
+def test_alone_without_shards():
+    front = Front(Fake(), "127.0.0.1:9")
+    move, lines = front.go()
+    equal(move, "e2e4")
+    check(any("no shard answered" in line for line in lines), lines)
+    front.quit()
+
+
+def test_kills():
+    shards = [Shard(), Shard()]
+    place = ",".join(shard.address for shard in shards)
+    workers = [worker(place, Fake(line="d2d4 d7d5", score=50)) for _ in range(2)]
+    front = Front(Fake(), place)
+    wait_until(lambda: "workers 2" in "".join(front.go()[1]), "two workers")
+
+    def while_searching(action, moves=("d2d4",)):
+        begin = time.monotonic()
+        front.say("go movetime 900")
+        front.expect("info depth 20 ")
+        action()
+        move = front.expect(BEST)[1]
+        promised("a move", time.monotonic() - begin, 1.1)
+        check(move in moves, move, front.tail())
+        return front.lines["out"][front.at:]
+    while_searching(lambda: os.kill(engine_of(front), signal.SIGKILL))
+    while_searching(lambda: os.kill(engine_of(workers[0]), signal.SIGKILL))
+    while_searching(lambda: os.kill(engine_of(front), signal.SIGSTOP))
+    while_searching(shards[0].kill)
+    while_searching(lambda: os.kill(engine_of(workers[0]), signal.SIGSTOP))
+    while_searching(workers[0].kill)
+    while_searching(lambda: workers.append(worker(place, Fake(line="d2d4 d7d5", score=50))))
+    while_searching(workers[1].stop)
+    workers[1].send_signal(signal.SIGCONT)
+    while_searching(shards[1].kill, ("d2d4", "e2e4"))  # what was heard until then counts
+    equal(front.go()[0], "e2e4")
+    front.quit()
+
+
+def test_the_own_engine_fails():
+    shard = Shard()
+    own = Fake()
+    front = Front(own, shard.address)
+    legal = legal_moves("startpos")
+    for with_worker in False, True:
+        for fault in "die", "hang", "deaf", "late", "twice", "rubbish", "silent", "die-once", "":
+            for words in "go movetime 300", "go wtime 900 btime 900":
+                own.set("")
+                wait_until(lambda: "info depth 9 " in "".join(front.go()[1]), "the engine is back")
+                own.set(fault)
+                move = front.go(words, 1)[0]
+                check(move in legal, fault, move)
+                check(move == "e2e4" or fault in ("die", "hang") or with_worker, fault, move, front.tail())
+                check(move == "d2d4" or not with_worker or fault not in ("die", "hang"), fault, move, front.tail())
+        if not with_worker:
+            worker(shard.address, Fake(line="d2d4 d7d5", score=50))
+            wait_until(lambda: "workers 1" in "".join(front.go()[1]), "a worker")
+    front.quit()
+
+
+def test_without_an_end_stop_ends():
+    own = Fake()
+    front = Front(own)
+    front.ready()
+    for fault in "hang", "deaf", "die":
+        own.set(fault)
+        front.say("go infinite")
+        front.say("stop")
+        begin = time.monotonic()
+        check(front.expect(BEST)[1] in legal_moves("startpos"), front.tail())
+        promised("stop", time.monotonic() - begin, 1.5)
+    own.set("die")
+    check(front.go("go depth 20")[0] in legal_moves("startpos"), front.tail())
+    front.quit()
+
+
+def test_a_workers_engine_fails():
+    shard = Shard()
+    other = Fake(line="d2d4 d7d5", score=50)
+    process = worker(shard.address, other)
+    front = Front(Fake(), shard.address)
+    for fault in "die", "hang", "deaf", "late", "twice", "rubbish", "silent":
+        other.set(fault)
+        count = searches(other)
+        wait_until(lambda count=count: front.go()[0] in ("e2e4", "d2d4") and searches(other) > count, fault)
+        other.set("")
+        wait_until(lambda: front.go()[0] == "d2d4", f"help after {fault}")
+    check(process.running(), process.tail())
+    front.quit()
+    equal(process.end(), 0)
+
+
+def test_two_front_ends():
+    shard = Shard()
+    helpers = [worker(shard.address, Fake(line="d2d4 d7d5", score=50)) for _ in range(2)]
+    fronts = [Front(Fake(), shard.address) for _ in range(2)]
+    for front in fronts:
+        front.say("go infinite")
+    wait_until(lambda: all(len(shard.working()) == 2 and "workers 1" in front.out() for front in fronts), "a worker for each")
+    for front in fronts:
+        front.say("stop")
+        equal(front.expect(BEST)[1], "d2d4")
+        front.quit()
+    for helper in helpers:
+        equal(helper.end(), 0)
+
+
+def test_a_long_game():
+    shard = Shard()
+    other = Fake()
+    worker(shard.address, other)
+    front = Front(Fake(), shard.address)
+    there = "g1f3 g8f6 b1c3 b8c6 f3g1 f6g8 c3b1 c6b8"
+    pawns = [f"{file}{a}{file}{b}" for file in "abdeh" for a, b in ((2, 3), (3, 4))]
+    replies = [f"{file}{a}{file}{b}" for file in "abdeh" for a, b in ((7, 6), (6, 5))]
+    moves = " ".join(f"{there} {one} {reply}" for one, reply in zip(pawns, replies)).split()
+    while len(moves) < 600:
+        moves += there.split()
+    front.say("position startpos moves " + " ".join(moves))
+    front.ready()
+    wait_until(lambda: front.go() and any(line.startswith("position fen") for line in other.told()), "the position")
+    told = next(line for line in other.told() if line.startswith("position fen"))
+    check(len(told) < 1034, told)
+    kept = told.partition(" moves ")[2].split()
+    check(len(kept) > 150 and kept == moves[-len(kept):], kept)
+    boards = []
+    for position in told, "position startpos moves " + " ".join(moves):
+        engine = Uci()
+        engine.say(position, "d")
+        boards.append((engine.expect("^fen (.*)$")[1], engine.expect("^key (.*)$")[1]))
+        engine.quit()
+    equal(boards[0], boards[1])
+    front.say("setoption name UCI_Variant value crazyhouse", "position startpos moves " + 200 * "P@e5 p@e4 ")
+    check(any("too long for a job" in line for line in front.go()[1]), front.tail())
+    front.quit()
+
+
+def test_nothing_is_left():
+    for number, end in enumerate((lambda p: p.send("quit"), Process.close_input, lambda p: p.send_signal(signal.SIGTERM),
+                                  lambda p: p.send_signal(signal.SIGKILL))):
+        for fault in "", "hang":
+            own = Fake()
+            own.set(fault)
+            front = Front(own)
+            front.ready()
+            engine = engine_of(front)
+            front.say("go infinite")
+            wait_until(lambda own=own: searches(own) == 1, "a search")
+            end(front)
+            status = front.wait()
+            check(status == 0 or number == 3, status)
+            wait_until(lambda engine=engine: not lives(engine), "the engine to end")
+            if number < 3:
+                equal(sum(line.startswith("bestmove") for line in front.lines["out"]), 1, front.tail())
+    shard = Shard()
+    for number in signal.SIGTERM, signal.SIGINT, signal.SIGKILL:
+        helper = worker(shard.address, "sh -c '" + Fake().command + "; true'")
+        engine = engine_of(helper)
+        inner = engine_of_pid(engine)
+        helper.send_signal(number)
+        helper.wait()
+        for pid in engine, inner:
+            wait_until(lambda pid=pid: not lives(pid), "the engine to end")
+
+
+def engine_of_pid(pid):
+    return wait_until(lambda: children(pid), f"a child of {pid}")[0]
+
+
+def test_commands_that_are_wrong():
+    for words, why in ((["--engine", ""], "this is no command"), (["--engine", "'"], "this is no command"),
+                       (["--engine", "/no/such/engine"], "cannot be run"), (["--engine", "true"], "ended with status 0"),
+                       (["--engine", "sh -c 'echo id author me; echo uciok; cat >/dev/null'"], "no 'id name'")):
+        for program in (["abdada", "uci"], ["ttworker", "--servers", "127.0.0.1:9"]):
+            done = run(*program, *words)
+            check(done.status == 1 and why in done.err(), program, words, done.tail())
+    for option, why in (("Style", "not NAME=VALUE"), ("Style=Silly", "but not the value 'Silly'"), ("Nothing=1", "no option 'Nothing'")):
+        done = run("ttworker", "--servers", "127.0.0.1:9", "--engine", Fake().command, "--engine-option", option)
+        check(done.status in (1, 2) and why in done.err(), option, done.tail())
+
+
+def test_keys():
+    keys = os.path.join(scratch("keys"), "keys")
+    equal(run("abdada", "keygen", keys).status, 0)
+    shard = Shard(keys=keys)
+    worker(shard.address, Fake(line="d2d4", score=90), "--keys", keys)
+    front = Front(Fake(), shard.address, "--keys", keys)
+    wait_until(lambda: front.go()[0] == "d2d4", "help")
+    front.quit()
+
+
+def test_our_own_search_as_the_engine():
+    shard = Shard()
+    own = shlex.join([path_of("abdada"), "uci", "--private", "--hash", "4"])
+    worker(shard.address, own)
+    front = Front(own, shard.address)
+    choice = random.Random(1)
+    for _ in range(100 if SHORT else 1000):
+        what = choice.randrange(12)
+        if what < 5:
+            front.say("go " + choice.choice(["depth 3", "movetime 20", "nodes 500", "infinite", "ponder wtime 500 btime 500", "wtime 300 btime 300",
+                                             "depth 2 searchmoves e2e4 d2d4 a7a6"]))
+        elif what < 7:
+            front.say("stop")
+        elif what < 8:
+            front.say("ponderhit")
+        elif what < 10:
+            front.say(choice.choice(["position startpos", "position startpos moves e2e4", "position fen 7k/5Q2/5K2/8/8/8/8/8 b - - 0 1",
+                                      "position fen 8/8/8/8/8/4k3/4p3/4K3 w - - 0 1"]))
+        else:
+            front.say(choice.choice(["isready", "ucinewgame", "setoption name Hash value 4", "setoption name MultiPV value 2", "rubbish", "uci",
+                                     "setoption name UCI_Chess960 value false"]))
+    front.say("stop")
+    front.quit()
+
+
+TESTS = [test_it_looks_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
+         test_limits_reach_the_others, test_ponder, test_options_agree_or_the_worker_is_left_out, test_another_engine_is_left_alone,
+         test_alone_without_shards, test_kills, test_the_own_engine_fails, test_without_an_end_stop_ends, test_a_workers_engine_fails,
+         test_two_front_ends, test_a_long_game, test_nothing_is_left, test_commands_that_are_wrong, test_keys,
+         test_our_own_search_as_the_engine]
+
+if __name__ == "__main__":
+    sys.exit(main(TESTS, ("ttserver", "ttworker", "abdada")))
