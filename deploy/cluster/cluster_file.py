@@ -200,7 +200,7 @@ HOST_KEYS = {"ssh": (destination, NEEDED), "name": (text, None), "programs": (PL
 SHARD_KEYS = {"port": (number(1, 65535), 7400), "shards": (number(1, SHARDS_MAX), 1),
               "memory": (matches(SIZE, 'a size with its unit, as "512M" or "4G"'), "256M"),
               "listen": (text, None), "options": (options, [])}
-WORKER_KEYS = {"threads": (threads, 1), "hash": (number(1, 1 << 20), 64), "count": (number(1, 256), 1),
+WORKER_KEYS: dict = {"threads": (threads, 1), "hash": (number(1, 1 << 20), 64), "count": (number(1, 256), 1),
                "engine": (text, None), "options": (options, [])}
 
 

@@ -17,7 +17,7 @@ BEST = r"^bestmove (\S+)"
 
 
 class Fake:
-    """The command of an engine, its faults and what it was told."""
+    """The command of an engine, its faults and what it was given."""
 
     def __init__(self, **options):
         self.folder = scratch("fake")
@@ -30,7 +30,7 @@ class Fake:
             file.write(faults)
         os.rename(self.fault + ".new", self.fault)
 
-    def told(self):
+    def commands(self):
         try:
             with open(self.log, encoding="utf-8") as file:
                 return file.read().splitlines()
@@ -100,10 +100,10 @@ def most_nodes(lines):
 
 
 def searches(fake):
-    return sum(line.startswith("go ") for line in fake.told())
+    return sum(line.startswith("go ") for line in fake.commands())
 
 
-def test_it_looks_like_the_engine():
+def test_it_acts_like_the_engine():
     fake = Fake()
     raw = Process("/bin/sh", "-c", "exec " + fake.command)
     front = Front(fake)
@@ -117,7 +117,7 @@ def test_it_looks_like_the_engine():
     front.expect("^a board$")
     front.say("setoption name Skill Level value 3", "setoption name Clear Hash", "what is this")
     front.ready()
-    check({"setoption name Skill Level value 3", "setoption name Clear Hash", "what is this"} <= set(fake.told()), fake.told())
+    check({"setoption name Skill Level value 3", "setoption name Clear Hash", "what is this"} <= set(fake.commands()), fake.commands())
     equal(front.go("go depth 5")[0], "e2e4")
     equal([line for line in front.lines["out"] if line.startswith("info depth 5")],
           ["info depth 5 score cp 20 nodes 5000 nps 100000 pv e2e4 e7e5"])
@@ -175,15 +175,15 @@ def test_limits_reach_the_others():
     other = Fake()
     worker(shard.address, other)
     front = Front(Fake(), shard.address)
-    for number, (said, heard) in enumerate((("depth 20", "depth 20"), ("nodes 20000", "nodes 20000"), ("movetime 200", "infinite"),
+    for number, (said, received) in enumerate((("depth 20", "depth 20"), ("nodes 20000", "nodes 20000"), ("movetime 200", "infinite"),
                                             ("wtime 4000 btime 9000", "infinite"), ("mate 9 movetime 200", "mate 9"),
                                             ("movetime 200 searchmoves e2e4 d2d4", "infinite searchmoves e2e4 d2d4"))):
         front.say("position startpos moves e2e4 e7e5" if number % 2 else "position startpos")
-        wait_until(lambda said=said, heard=heard: front.go("go " + said) and "go " + heard in other.told(), heard)
-    check("position startpos moves e2e4 e7e5" in other.told(), other.told())
-    count = other.told().count("ucinewgame")
+        wait_until(lambda said=said, received=received: front.go("go " + said) and "go " + received in other.commands(), received)
+    check("position startpos moves e2e4 e7e5" in other.commands(), other.commands())
+    count = other.commands().count("ucinewgame")
     front.say("ucinewgame")
-    wait_until(lambda: front.go() and other.told().count("ucinewgame") > count, "a new game")
+    wait_until(lambda: front.go() and other.commands().count("ucinewgame") > count, "a new game")
     front.quit()
 
 
@@ -216,16 +216,16 @@ def test_options_agree_or_the_worker_is_left_out():
     wait_until(lambda: "is left out" in "".join(front.go()[1]), "a worker that is left out")
     check("info string worker other is left out: its option EvalFile is 'small.nnue', not 'big.nnue'" in front.lines["out"], front.tail())
     wait_until(lambda: "workers 2" in "".join(front.go()[1]), "two workers")
-    check("setoption name Style value Very Risky" in same.told(), same.told())
+    check("setoption name Style value Very Risky" in same.commands(), same.commands())
     for fake in same, other, fixed:  # nothing but what the owner set names a file, and resources are the owner's
-        told = [line for line in fake.told() if "Eval" in line or "Log" in line or "Hash" in line or "Threads" in line]
+        got = [line for line in fake.commands() if "Eval" in line or "Log" in line or "Hash" in line or "Threads" in line]
         threads = 2 if fake is same else 1
         evals = [] if fake is other else [f"setoption name EvalFile value {'/somewhere/' if fake is same else ''}big.nnue"]
-        equal(told, [f"setoption name Threads value {threads}", "setoption name Hash value 64", *evals])
-    equal(other.told().count("go infinite"), 0)
+        equal(got, [f"setoption name Threads value {threads}", "setoption name Hash value 64", *evals])
+    equal(other.commands().count("go infinite"), 0)
     front.say("setoption name Style value Solid")
     wait_until(lambda: "worker fixed is left out: its option Style is 'Very Risky', not 'Solid'" in "".join(front.go()[1]), "fixed")
-    check("setoption name Style value Solid" in same.told(), same.told())
+    check("setoption name Style value Solid" in same.commands(), same.commands())
     front.say("setoption name UCI_LimitStrength value true")
     count = searches(same)
     front.go()
@@ -278,7 +278,7 @@ def test_kills():
     while_searching(lambda: workers.append(worker(place, Fake(line="d2d4 d7d5", score=50))))
     while_searching(workers[1].stop)
     workers[1].send_signal(signal.SIGCONT)
-    while_searching(shards[1].kill, ("d2d4", "e2e4"))  # what was heard until then counts
+    while_searching(shards[1].kill, ("d2d4", "e2e4"))  # what was received until then counts
     equal(front.go()[0], "e2e4")
     front.quit()
 
@@ -364,13 +364,13 @@ def test_a_long_game():
         moves += there.split()
     front.say("position startpos moves " + " ".join(moves))
     front.ready()
-    wait_until(lambda: front.go() and any(line.startswith("position fen") for line in other.told()), "the position")
-    told = next(line for line in other.told() if line.startswith("position fen"))
-    check(len(told) < 1034, told)
-    kept = told.partition(" moves ")[2].split()
+    wait_until(lambda: front.go() and any(line.startswith("position fen") for line in other.commands()), "the position")
+    got = next(line for line in other.commands() if line.startswith("position fen"))
+    check(len(got) < 1034, got)
+    kept = got.partition(" moves ")[2].split()
     check(len(kept) > 150 and kept == moves[-len(kept):], kept)
     boards = []
-    for position in told, "position startpos moves " + " ".join(moves):
+    for position in got, "position startpos moves " + " ".join(moves):
         engine = Uci()
         engine.say(position, "d")
         boards.append((engine.expect("^fen (.*)$")[1], engine.expect("^key (.*)$")[1]))
@@ -460,7 +460,7 @@ def test_our_own_search_as_the_engine():
     front.quit()
 
 
-TESTS = [test_it_looks_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
+TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
          test_limits_reach_the_others, test_ponder, test_options_agree_or_the_worker_is_left_out, test_another_engine_is_left_alone,
          test_alone_without_shards, test_kills, test_the_own_engine_fails, test_without_an_end_stop_ends, test_a_workers_engine_fails,
          test_two_front_ends, test_a_long_game, test_nothing_is_left, test_commands_that_are_wrong, test_keys,

@@ -229,7 +229,7 @@ static void serve_shards(struct front *f, uint64_t now)
 }
 
 /* Helpers that come and go, and for those who watch the cluster what the GUI sees. */
-static void tell(struct front *f, uint64_t now)
+static void publish(struct front *f, uint64_t now)
 {
     struct front_sum sum;
     if (f->job_id == 0 || !f->is_job_open) {
@@ -755,7 +755,7 @@ static void run(struct front *f)
             request_stop(f, now);
         }
         step(f, now);
-        tell(f, now);
+        publish(f, now);
         if (f->has_session) {
             const uint64_t tick = lane_tick(&f->session.lane);
             due = tick < due ? tick : due;

@@ -6,7 +6,7 @@
  *     algorithm  go depth 20; ucinewgame=7f3a; Skill Level=3; EvalFile=nn-1.nnue
  *
  * Everything comes from anybody who may post jobs. A job sets checks, spins and combos alone, and
- * each to a value that the option has. Of texts (files, folders, commands) it says what its
+ * each to a value that the option has. For texts (files, folders, commands) it says what its
  * front-end has: a worker that has another does not take the job. What the worker's owner has set
  * stays as it is, and resources are the owner's.
  *

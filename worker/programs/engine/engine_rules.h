@@ -1,5 +1,5 @@
 /* engine_rules: the position of a "position" command under our own rules of chess, as far as these
- * are its rules: which moves may be played, and a shorter way to write it. Of other games and
+ * are its rules: which moves may be played, and a shorter way to write it. About other games and
  * variants nothing is known.
  *
  * Threads: one at a time. Memory: a position. */
@@ -14,7 +14,7 @@ struct engine_rules {
     struct job job; /* its position */
 };
 
-/* Of what follows the word "position". `is_chess`: by the engine's options. */
+/* Takes what follows the word "position". `is_chess`: by the engine's options. */
 void engine_rules_set(struct engine_rules *rules, const char *position, bool is_chess,
                       bool is_chess960);
 /* Accepts a zeroed struct, and twice. */

@@ -20,7 +20,7 @@ enum {
 /* Texts of a job that worker_core has no room for. */
 struct offer {
     struct worker_choice name;
-    uint64_t heard; /* the smaller the earlier */
+    uint64_t received; /* the smaller the earlier */
     char position[PROTO_TEXT_MAX + 1], search[PROTO_TEXT_MAX + 1];
 };
 
@@ -35,7 +35,7 @@ struct engine_worker {
                                            job wants */
     struct worker_core core;
     struct offer offer[OFFERS_MAX];
-    uint64_t heard;
+    uint64_t received;
     const struct offer *running; /* NULL: none */
     bool has_begun; /* its "go" was said to this process of the engine */
     bool was_said; /* "ready", with the engine's name */
@@ -218,13 +218,13 @@ static void keep_offer(struct engine_worker *w, const struct proto_job *job)
     for (unsigned i = 0; i < OFFERS_MAX; i++) {
         struct offer *o = &w->offer[i];
         if (o->name.job == job->job && o->name.user == job->user) {
-            o->heard = ++w->heard;
+            o->received = ++w->received;
             return;
         }
-        const bool is_free = o != w->running && o->heard < room->heard;
+        const bool is_free = o != w->running && o->received < room->received;
         room = is_free || room == w->running ? o : room;
     }
-    *room = (struct offer){.name = {job->job, job->user}, .heard = ++w->heard};
+    *room = (struct offer){.name = {job->job, job->user}, .received = ++w->received};
     if (!proto_text_copy(job->position, room->position, sizeof room->position) ||
         !proto_text_copy(job->algorithm, room->search, sizeof room->search)) {
         room->position[0] = '\0'; /* no position: it is refused */

@@ -142,7 +142,7 @@ void uci_engine_start(struct uci_engine *e, uint64_t now_us)
     e->name[0] = e->greeting[0] = '\0';
     e->options = 0;
     e->due_us = after_ms(now_us, UCI_ENGINE_START_MS);
-    e->heard_us = now_us;
+    e->active_us = now_us;
     uci_engine_send(e, "uci");
 }
 
@@ -271,7 +271,7 @@ void uci_engine_go(struct uci_engine *e, const char *go, uint64_t now_us)
     e->barrier = uci_engine_ask(e, now_us);
     e->state = UCI_ENGINE_PREPARING;
     e->stops = false;
-    e->heard_us = now_us;
+    e->active_us = now_us;
 }
 
 void uci_engine_stop(struct uci_engine *e, uint64_t now_us)
@@ -297,7 +297,7 @@ void uci_engine_hurry(struct uci_engine *e, uint64_t now_us)
 
 /* ---- what it says ---- */
 
-/* Of its answer to "uci". */
+/* Takes a line of its answer to "uci". */
 static enum uci_said greet(struct uci_engine *e, const char *line)
 {
     const char *rest;
@@ -352,7 +352,7 @@ static enum uci_said on_ready(struct uci_engine *e, uint64_t now_us)
 static enum uci_said take(struct uci_engine *e, const char *line, uint64_t now_us)
 {
     const char *rest;
-    e->heard_us = now_us;
+    e->active_us = now_us;
     if (e->state == UCI_ENGINE_STARTING) {
         return greet(e, line);
     }
@@ -378,7 +378,7 @@ static enum uci_said take(struct uci_engine *e, const char *line, uint64_t now_u
 }
 
 /* What is late ends it. */
-static void look_at_clock(struct uci_engine *e, uint64_t now_us)
+static void check_clock(struct uci_engine *e, uint64_t now_us)
 {
     static const char *const what[] = {
         [UCI_ENGINE_STARTING] = "it does not answer 'uci'",
@@ -393,7 +393,7 @@ static void look_at_clock(struct uci_engine *e, uint64_t now_us)
     if (e->state != UCI_ENGINE_SEARCHING || e->has_ended) {
         return;
     }
-    if (now_us < after_ms(e->heard_us, UCI_ENGINE_SILENT_MS)) {
+    if (now_us < after_ms(e->active_us, UCI_ENGINE_SILENT_MS)) {
         e->due_us = 0;
     } else if (e->probe == 0) {
         e->probe = uci_engine_ask(e, now_us);
@@ -418,7 +418,7 @@ enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line
         e->why[0] = '\0';
         e->has_ended = true;
     }
-    look_at_clock(e, now_us);
+    check_clock(e, now_us);
     if (e->has_ended) {
         bury(e);
         return UCI_DIED;

@@ -72,7 +72,7 @@ struct uci_engine {
     pid_t process;
     int in, out; /* of ours: what it reads, what it prints */
     uint64_t due_us; /* when it is given up; 0: never */
-    uint64_t heard_us, start_us; /* its last line; not started again before */
+    uint64_t active_us, start_us; /* its last line; not started again before */
     uint32_t barrier, probe; /* questions that "go", and a sign of life, wait for; 0: none */
     uint32_t lost; /* questions that were open at the last bestmove: an engine may read none while
                       it searches, and answer later or never */

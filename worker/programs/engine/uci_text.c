@@ -55,7 +55,7 @@ static uint64_t natural(const char *word)
     return value < 0 ? 0 : value >> 46 != 0 ? UINT64_C(1) << 46 : (uint64_t)value;
 }
 
-/* Of a mate in so many moves, in plies; 0 is the mated side's. */
+/* The score of a mate in so many moves; in 0 the side to move is mated. */
 static int mate_score(long long moves)
 {
     const int most = (GAME_MATE - GAME_MATE_MIN - 1) / 2, n = clamp(moves, most);
