@@ -69,8 +69,10 @@ def test_two_processes_of_a_small_engine_need_fewer_nodes():
     status, output, out = insert(SMALL)
     equal(status, 0, output)
     check("195566 nodes without the lines, 195566 with them" in output, output)
-    with engine(out, "go depth 8") as process:
-        alone = nodes_of(process)
+    alone = []
+    for order in 1, 2:  # always as many, as nothing comes from others
+        with engine(out, f"order {order}", "go depth 8") as process:
+            alone.append(nodes_of(process))
     shard = Shard(0)
     where = {"ABDADA_SERVERS": shard.address, "ABDADA_DEPTH": "3"}
     for attempt in range(5):  # they may have to take turns on one CPU
@@ -90,12 +92,12 @@ def test_two_processes_of_a_small_engine_need_fewer_nodes():
             for process in both:
                 process.send("go depth 8")
             found = [nodes_of(process, at) for process, at in zip(both, begin)]
-        if sum(found) / 2 < 0.8 * alone:
+        if sum(found) < 0.95 * sum(alone):
             break
     else:
         check(False, found, "together,", alone, "alone")
-    with engine(out, "go depth 8", ABDADA_SERVERS="nowhere") as process:
-        equal(nodes_of(process), alone)
+    with engine(out, "order 1", "go depth 8", ABDADA_SERVERS="nowhere") as process:
+        equal(nodes_of(process), alone[0])
         check("ABDADA_SERVERS: servers: " in process.out(), process.tail())
     equal(shard.end(), 0)
 
