@@ -3,10 +3,11 @@
 import re
 import sys
 
-from cluster import check, equal, main, run
+from cluster import SANITIZED, check, equal, main, run
 from uci import Talker, legal_moves
 
 GAME = ["e2e4", "e7e5", "g1f3"]
+MOVE_MS = 4 if SANITIZED else 20  # virtual
 MIDDLE = "r1bq1rk1/pp2bppp/2n1pn2/3p4/2PP4/2N2N2/PP2BPPP/R1BQ1RK1 w - - 0 9"
 
 
@@ -25,12 +26,12 @@ class Virtual(Talker):
         move = self.expect(r"^bestmove (\S+)")[1]
         return move, nodes, time_ms, self.lines["out"][begin:self.at]
 
-    def game(self, moves, limit="movetime 20"):
+    def game(self, moves):
         """Plays on after GAME; all that it says."""
         played, said = list(GAME), []
         for _ in range(moves):
             self.position(played)
-            move, *_, lines = self.go(limit)
+            move, *_, lines = self.go(f"movetime {MOVE_MS}")
             played.append(move)
             said += lines
         return said
@@ -50,7 +51,7 @@ def two_at_once_say_what_one_alone_says():
         for _ in range(3):
             for engine, moves in zip(both, played):
                 engine.position(moves)
-                engine.say("go movetime 20")
+                engine.say(f"go movetime {MOVE_MS}")
             for engine, moves, lines in zip(both, played, said):
                 begin = engine.at
                 moves.append(engine.expect(r"^bestmove (\S+)")[1])
