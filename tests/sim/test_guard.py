@@ -21,7 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[:0] = [os.path.join(ROOT, "tests", "system"), os.path.join(ROOT, "tests", "instruments", "lab")]
 import cluster  # noqa: E402
 from cluster import check  # noqa: E402
-from machines import ENDING_NODE_US, LAN, PERFECT, T3D  # noqa: E402
+from machines import ENDING_NODE_US, FULL_NODE_US, LAN, PERFECT, T3D  # noqa: E402
 from simulate import Simulator, boards, bratko_kopec, words_of  # noqa: E402
 from uci import Talker  # noqa: E402
 
@@ -58,7 +58,7 @@ WORKLOADS = (
 )
 
 # A name, the clusters of White and Black, the limit of a move, the opening, plies.
-PLAYS = LAN | {"node-us": 1}
+PLAYS = LAN | {"node-us": FULL_NODE_US}
 GAMES = (("a game of 2 x 1 against 1 x 1", (PLAYS | {"hosts": 2}, PLAYS | {"hosts": 1}), "movetime 20", "d2d4 d7d5 c2c4 e7e6", 8),)
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 
 from compare import compare
-from machines import CLUSTER, ENDING_NODE_US, LAN, PERFECT, SEQUENT, T3D, counts
+from machines import CLUSTER, ENDING_NODE_US, FULL_NODE_US, LAN, PERFECT, SEQUENT, T3D, counts
 from report import Report, published
 from simulate import ROOT, Simulator, boards, bratko_kopec
 
@@ -432,7 +432,7 @@ def network_play(lab):
     """Time is given, as in a game: how deep?"""
     net, time_ms = Network(lab), lab.pick(1000, 20)
     positions, clusters = net.positions(NETWORK_FEW), ((16, 8), (4, 8), (1, 8), (1, 1))
-    runs = {c: net.options(*c, time=time_ms, select="full") for c in clusters}
+    runs = {c: net.options(*c, time=time_ms, select="full") | {"node-us": FULL_NODE_US} for c in clusters}
     net.ask(NETWORK_FEW, *runs.values())
     rows = []
     for hosts, threads in reversed(clusters):

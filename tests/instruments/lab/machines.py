@@ -14,6 +14,8 @@ LAN = {"node-us": 0.2, "rtt-us": 100, "message-us": 10, "operation-us": 0.05, "s
        "service-operation-us": 0.1, "share": 2}
 # A node of an ending that Othello's solver searches: FFO #40 by `abdada solve`, one thread (docs/research/measurements.md).
 ENDING_NODE_US = 0.04
+# A node of chess at selection full.
+FULL_NODE_US = 1
 PERFECT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "wait": True}
 
 
