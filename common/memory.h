@@ -31,12 +31,20 @@ static inline void *memory_lines(size_t bytes)
     return lines == NULL ? NULL : memset(lines, 0, whole);
 }
 
-/* The same for a large block of which only what is used shall count: not written to here. `block`
- * is for free(). */
+/* The same for a large block of which only what is used shall count: not written to here, in large
+ * pages where the system grants them. `block` is for free(). */
 static inline void *memory_lines_untouched(size_t bytes, void **block)
 {
-    *block = calloc(1, bytes + MEMORY_LINE);
-    return *block == NULL ? NULL : (char *)*block + MEMORY_LINE - (uintptr_t)*block % MEMORY_LINE;
+    const size_t line = bytes < MEMORY_LARGE_PAGE ? MEMORY_LINE : MEMORY_LARGE_PAGE;
+    *block = calloc(1, bytes + line);
+    if (*block == NULL) {
+        return NULL;
+    }
+    void *lines = (char *)*block + line - (uintptr_t)*block % line;
+    if (line == MEMORY_LARGE_PAGE) {
+        (void)madvise(lines, bytes - bytes % line, MADV_HUGEPAGE); /* a hint */
+    }
+    return lines;
 }
 
 /* Memory that this process occupies now, shared pages included. */
