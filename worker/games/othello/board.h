@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -97,36 +98,45 @@ static inline uint64_t othello_moves(uint64_t own, uint64_t other)
     return found & ~(own | other);
 }
 
-/* The discs of `other` that a disc of `own` on the empty square turns; 0: it is no move. */
-static inline uint64_t othello_flips(uint64_t own, uint64_t other, unsigned square)
+/* Boards of which the moves are computed at once; the compiler makes of it what the processor has.
+ */
+enum { OTHELLO_BOARDS = 8 };
+typedef uint64_t othello_boards __attribute__((vector_size(8 * OTHELLO_BOARDS)));
+
+/* othello_moves of each of `count` boards. The arrays have room for whole vectors. */
+static inline void othello_moves_of_each(const uint64_t *owns, const uint64_t *others,
+                                         unsigned count, uint64_t *moves)
+{
+    for (unsigned at = 0; at < count; at += OTHELLO_BOARDS) {
+        othello_boards own, other, found = {0};
+        memcpy(&own, &owns[at], sizeof own);
+        memcpy(&other, &others[at], sizeof other);
+        const othello_boards inner = other & UINT64_C(0x7e7e7e7e7e7e7e7e);
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < 4; i++) {
+            static const unsigned steps[4] = {1, 8, 9, 7};
+            const unsigned step = steps[i];
+            const othello_boards between = step == 8 ? other : inner;
+            othello_boards up = between & own << step, down = between & own >> step;
+            up |= between & up << step;
+            down |= between & down >> step;
+            const othello_boards pair_up = between & between << step, pair_down = pair_up >> step;
+            up |= pair_up & up << 2 * step;
+            down |= pair_down & down >> 2 * step;
+            up |= pair_up & up << 2 * step;
+            down |= pair_down & down >> 2 * step;
+            found |= up << step | down >> step;
+        }
+        found &= ~(own | other);
+        memcpy(&moves[at], &found, sizeof found);
+    }
+}
+
+/* The discs of `other` that a disc of `own` on the empty square turns; 0: it is no move. By the
+ * instructions that every processor has. */
+static inline uint64_t othello_flips_plainly(uint64_t own, uint64_t other, unsigned square)
 {
     const struct othello_rays *rays = &othello_rays[square];
-#ifdef __AVX2__
-    const __m256i zero = _mm256_setzero_si256(), ones = _mm256_set1_epi64x(-1);
-    const __m256i mine = _mm256_set1_epi64x((long long)own);
-    const __m256i theirs = _mm256_set1_epi64x((long long)other);
-    /* Upwards a carry runs through their discs to the first square that is none. */
-    const __m256i up = _mm256_load_si256((const __m256i *)rays->up);
-    __m256i end = _mm256_sub_epi64(_mm256_or_si256(theirs, _mm256_xor_si256(up, ones)), ones);
-    end = _mm256_and_si256(end, _mm256_and_si256(mine, up));
-    __m256i flips = _mm256_andnot_si256(_mm256_cmpeq_epi64(end, zero),
-                                        _mm256_and_si256(up, _mm256_add_epi64(end, ones)));
-    /* Downwards the squares from the first that is none of theirs on are filled up. */
-    const __m256i step = _mm256_set_epi64x(7, 9, 8, 1);
-    const __m256i down = _mm256_load_si256((const __m256i *)rays->down);
-    __m256i rest = _mm256_andnot_si256(theirs, down);
-    rest = _mm256_or_si256(rest, _mm256_and_si256(down, _mm256_srlv_epi64(rest, step)));
-    const __m256i twice = _mm256_add_epi64(step, step);
-    rest = _mm256_or_si256(rest, _mm256_and_si256(down, _mm256_srlv_epi64(rest, twice)));
-    rest = _mm256_or_si256(
-        rest, _mm256_and_si256(down, _mm256_srlv_epi64(rest, _mm256_add_epi64(twice, twice))));
-    end = _mm256_and_si256(mine, _mm256_andnot_si256(_mm256_srlv_epi64(rest, step), rest));
-    flips = _mm256_or_si256(
-        flips, _mm256_andnot_si256(_mm256_cmpeq_epi64(end, zero), _mm256_andnot_si256(rest, down)));
-    const __m128i half =
-        _mm_or_si128(_mm256_castsi256_si128(flips), _mm256_extracti128_si256(flips, 1));
-    return (uint64_t)_mm_cvtsi128_si64(half) | (uint64_t)_mm_extract_epi64(half, 1);
-#else
     uint64_t flips = 0;
     for (unsigned i = 0; i < 4; i++) {
         const uint64_t up = rays->up[i], down = rays->down[i];
@@ -139,6 +149,47 @@ static inline uint64_t othello_flips(uint64_t own, uint64_t other, unsigned squa
         }
     }
     return flips;
+}
+
+/* The same. */
+static inline uint64_t othello_flips(uint64_t own, uint64_t other, unsigned square)
+{
+#ifdef __AVX2__
+    const struct othello_rays *rays = &othello_rays[square];
+    const __m256i zero = _mm256_setzero_si256(), ones = _mm256_set1_epi64x(-1);
+    const __m256i mine = _mm256_set1_epi64x((long long)own);
+    const __m256i theirs = _mm256_set1_epi64x((long long)other);
+    /* Upwards a carry runs through their discs to the first square that is none. */
+    const __m256i up = _mm256_load_si256((const __m256i *)rays->up);
+    __m256i end = _mm256_sub_epi64(_mm256_or_si256(theirs, _mm256_xor_si256(up, ones)), ones);
+    end = _mm256_and_si256(end, _mm256_and_si256(mine, up));
+    __m256i flips = _mm256_andnot_si256(_mm256_cmpeq_epi64(end, zero),
+                                        _mm256_and_si256(up, _mm256_add_epi64(end, ones)));
+    const __m256i down = _mm256_load_si256((const __m256i *)rays->down);
+    __m256i rest = _mm256_andnot_si256(theirs, down);
+#if defined(__AVX512CD__) && defined(__AVX512VL__)
+    /* Downwards the first square that is none of theirs is the highest one. */
+    end = _mm256_and_si256(
+        mine, _mm256_srlv_epi64(_mm256_set1_epi64x(INT64_MIN), _mm256_lzcnt_epi64(rest)));
+    flips = _mm256_or_si256(
+        flips, _mm256_and_si256(down, _mm256_sub_epi64(zero, _mm256_add_epi64(end, end))));
+#else
+    /* Downwards the squares from the first that is none of theirs on are filled up. */
+    const __m256i step = _mm256_set_epi64x(7, 9, 8, 1);
+    rest = _mm256_or_si256(rest, _mm256_and_si256(down, _mm256_srlv_epi64(rest, step)));
+    const __m256i twice = _mm256_add_epi64(step, step);
+    rest = _mm256_or_si256(rest, _mm256_and_si256(down, _mm256_srlv_epi64(rest, twice)));
+    rest = _mm256_or_si256(
+        rest, _mm256_and_si256(down, _mm256_srlv_epi64(rest, _mm256_add_epi64(twice, twice))));
+    end = _mm256_and_si256(mine, _mm256_andnot_si256(_mm256_srlv_epi64(rest, step), rest));
+    flips = _mm256_or_si256(
+        flips, _mm256_andnot_si256(_mm256_cmpeq_epi64(end, zero), _mm256_andnot_si256(rest, down)));
+#endif
+    const __m128i half =
+        _mm_or_si128(_mm256_castsi256_si128(flips), _mm256_extracti128_si256(flips, 1));
+    return (uint64_t)_mm_cvtsi128_si64(half) | (uint64_t)_mm_extract_epi64(half, 1);
+#else
+    return othello_flips_plainly(own, other, square);
 #endif
 }
 
