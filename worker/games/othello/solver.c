@@ -4,10 +4,16 @@
 #include "worker/games/othello/patterns.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
 
 enum {
     BUCKETS_LOG = 20,
     SLOTS = 3,
+    NEAR_EMPTIES = 9, /* boards of so many or fewer are kept by the one that solves, not by all */
+    NEAR_LOG = 11, /* buckets for them, in the cache of a core; for a small board fewer */
+    SMALL_NEAR_LOG = 5,
+    SMALL_EMPTIES = 12,
     MOVES_MAX = 34, /* no board has more */
     POLL_NODES = 1000,
     NONE = -OTHELLO_SCORE_MAX - 2, /* below every value */
@@ -49,6 +55,9 @@ struct search {
     unsigned doubt; /* of what it finds */
     bool divides; /* set if others search the same tree */
     bool stopped;
+    /* Boards of few empty squares are many, and come again soon or never. */
+    unsigned near_log;
+    struct bucket near[1 << NEAR_LOG];
 };
 
 static inline uint64_t hash_of(struct othello_board board)
@@ -65,9 +74,12 @@ static inline struct bucket *bucket_at(const struct search *search, uint64_t has
     return &search->memory->bucket[hash >> (64 - BUCKETS_LOG)];
 }
 
-static inline struct bucket *bucket_of(const struct search *search, struct othello_board board)
+static inline struct bucket *bucket_of(struct search *search, struct othello_board board,
+                                       unsigned empties)
 {
-    return bucket_at(search, hash_of(board));
+    const uint64_t hash = hash_of(board);
+    return empties <= NEAR_EMPTIES ? &search->near[hash >> (64 - search->near_log)]
+                                   : bucket_at(search, hash);
 }
 
 #define READ(place) atomic_load_explicit(&(place), memory_order_relaxed)
@@ -406,7 +418,7 @@ static int null_window(struct search *search, struct othello_board board, uint64
     if (++search->nodes >= search->count_nodes && !report(search)) {
         return 0;
     }
-    struct bucket *bucket = bucket_of(search, board);
+    struct bucket *bucket = bucket_of(search, board, empties);
     __builtin_prefetch(bucket);
     if (empties < 24 && alpha >= 2 * (int)empties) { /* their stable discs may be too many */
         const int most =
@@ -444,7 +456,7 @@ static int null_window(struct search *search, struct othello_board board, uint64
         /* Memory is slow: there is work to do until what is read is here. */
         struct bucket *near[MOVES_MAX];
         for (unsigned i = 0; i < n; i++) {
-            near[i] = bucket_of(search, list[i].next);
+            near[i] = bucket_of(search, list[i].next, empties - 1);
             __builtin_prefetch(near[i]);
         }
         find_answers(list, n);
@@ -519,7 +531,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
         unsigned reply;
         return -open_window(search, othello_pass(board), empties, -beta, -alpha, &reply);
     }
-    struct bucket *bucket = bucket_of(search, board);
+    struct bucket *bucket = bucket_of(search, board, empties);
     struct found found = nothing;
     if (probe(bucket, board, &found) && found.doubt <= search->doubt &&
         (found.lower >= beta || found.upper <= alpha || found.lower == found.upper)) {
@@ -606,7 +618,14 @@ static int solve(struct search *search, struct othello_board board, int alpha, i
 bool othello_solve(struct othello_memory *memory, struct othello_board board, int alpha, int beta,
                    const struct game_solver *solver, int *value, unsigned *move)
 {
-    struct search search = {.memory = memory, .solver = solver, .count_nodes = POLL_NODES};
+    struct search search;
+    memset(&search, 0, offsetof(struct search, near));
+    search.memory = memory;
+    search.solver = solver;
+    search.count_nodes = POLL_NODES;
+    search.near_log =
+        othello_count(othello_empties(board)) <= SMALL_EMPTIES ? SMALL_NEAR_LOG : NEAR_LOG;
+    memset(search.near, 0, sizeof(struct bucket) << search.near_log);
     if (solver != NULL && solver->count_nodes != 0) {
         search.count_nodes = solver->count_nodes;
     }
