@@ -11,8 +11,7 @@
  * Threads: one for each shell, its client's; `first` may be another thread's and is closed last.
  * Memory: allocates in open, for batches under way, and for what one reading of the
  * sockets brings (some MiB a connection at most; given back when it was more than 256 KiB); the
- * link keeps its own. Blocking: never, but
- * for looking up host names (redis_link.h).
+ * link keeps its own. Blocking: never, except the lane's wait.
  */
 #ifndef WORKER_REDIS_REDIS_SHELL_H
 #define WORKER_REDIS_REDIS_SHELL_H
