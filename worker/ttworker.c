@@ -238,6 +238,7 @@ static int serve_engine(const struct crew *c, const char *command,
                                                   .table = &c->resources.table,
                                                   .name = c->name,
                                                   .log = c->log,
+                                                  .metrics = &c->resources.metrics,
                                                   .threads = c->resources.threads,
                                                   .hash_mib = c->resources.hash_mib,
                                                   .stop = &stopping};

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 
 from cluster import (PATIENCE, ROOT, SHORT, Process, Shard, check, equal, main, path_of, promised, run, scratch, top, wait_until)
 from uci import Uci, legal_moves
@@ -425,6 +426,21 @@ def test_commands_that_are_wrong():
         check(done.status in (1, 2) and why in done.err(), option, done.tail())
 
 
+def test_metrics():
+    shard = Shard()
+    helper = worker(shard.address, Fake(), "--metrics", "127.0.0.1:0")
+    url = helper.wait_line(r"metrics at (\S+)", stream="err")[0][1]
+    front = Front(Fake(), shard.address)
+    wait_until(lambda: "workers 1" in "".join(front.go()[1]), "a worker")
+
+    def figures():
+        with urllib.request.urlopen(url) as answer:
+            return dict(re.findall(r"^ttworker_(\w+) (\d+)$", answer.read().decode(), re.MULTILINE))
+    wait_until(lambda: int(figures().get("nodes_total", 0)) > 10000 and int(figures()["searches_total"]) > 0, "its nodes")
+    equal((figures()["shards_up"], figures()["busy_threads"]), ("1", "0"))
+    front.quit()
+
+
 def test_keys():
     keys = os.path.join(scratch("keys"), "keys")
     equal(run("abdada", "keygen", keys).status, 0)
@@ -463,7 +479,7 @@ def test_our_own_search_as_the_engine():
 TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
          test_limits_reach_the_others, test_ponder, test_options_agree_or_the_worker_is_left_out, test_another_engine_is_left_alone,
          test_alone_without_shards, test_kills, test_the_own_engine_fails, test_without_an_end_stop_ends, test_a_workers_engine_fails,
-         test_two_front_ends, test_a_long_game, test_nothing_is_left, test_commands_that_are_wrong, test_keys,
+         test_two_front_ends, test_a_long_game, test_nothing_is_left, test_commands_that_are_wrong, test_metrics, test_keys,
          test_our_own_search_as_the_engine]
 
 if __name__ == "__main__":

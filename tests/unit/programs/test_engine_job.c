@@ -117,7 +117,7 @@ static void what_the_front_end_set_gets_into_the_job(void **state)
     assert_true(engine_settings_put(&set, "Unknown", "8"));
     assert_true(engine_job_write(&job, engine(), &set, "go depth 3", 0x7f));
     assert_string_equal(job.game, "uci:Fake 1");
-    assert_string_equal(job.search, "go depth 3; ucinewgame=7f; Skill Level=4; EvalFile=big.nnue");
+    assert_string_equal(job.search, "go depth 3; Skill Level=4; EvalFile=big.nnue; ucinewgame=7f");
     assert_int_equal(engine_job_new_game(job.search), 0x7f);
     expect_settings(job.search, &set, NULL);
     char many[PROTO_TEXT_MAX + 1];

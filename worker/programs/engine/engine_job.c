@@ -95,7 +95,7 @@ bool engine_job_write(struct engine_job *job, const struct uci_engine *engine,
 {
     engine_job_game(engine->name, job->game);
     job->search[0] = '\0';
-    bool ok = append(job->search, "%s%s%s=%" PRIx64, go, between, new_game_name, new_game);
+    bool ok = append(job->search, "%s", go);
     for (unsigned i = 0; i < set->count && ok; i++) {
         const struct engine_setting *s = &set->at[i];
         const struct uci_option *option = uci_engine_option(engine, s->name);
@@ -106,7 +106,7 @@ bool engine_job_write(struct engine_job *job, const struct uci_engine *engine,
                         option->kind == UCI_STRING ? last_part(s->value) : s->value);
         }
     }
-    return ok;
+    return ok && append(job->search, "%s%s=%" PRIx64, between, new_game_name, new_game);
 }
 
 /* ---- for a worker ---- */

@@ -3,7 +3,7 @@
  *
  *     game       uci:Stockfish 15.1
  *     position   startpos moves e2e4 e7e5
- *     algorithm  go depth 20; ucinewgame=7f3a; Skill Level=3; EvalFile=nn-1.nnue
+ *     algorithm  go depth 20; Skill Level=3; EvalFile=nn-1.nnue; ucinewgame=7f3a
  *
  * Everything comes from anybody who may post jobs. A job sets checks, spins and combos alone, and
  * each to a value that the option has. For texts (files, folders, commands) it says what its

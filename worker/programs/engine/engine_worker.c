@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "worker/engine/process.h"
 #include "worker/engine/worker.h"
 #include "worker/engine/worker_core.h"
@@ -44,7 +45,10 @@ struct engine_worker {
     struct search_result result;
     struct counters counters; /* of the job; earlier processes of the engine: */
     uint64_t nodes_before;
+    struct counters past; /* of the jobs before */
     char line[WORKER_LINE_BYTES];
+    struct searching_metrics *metrics;
+    struct searcher figures; /* what others may read of it, and nothing else */
 };
 
 enum err engine_worker_parse_option(const char *text, void *settings)
@@ -159,6 +163,9 @@ static void end_job(struct engine_worker *w, bool is_done)
     worker_core_end(&w->core, &p, is_done, &actions);
     report(w, &actions);
     w->running = NULL;
+    counters_add(&w->past, &w->counters);
+    w->counters = (struct counters){.nodes = 0};
+    atomic_fetch_add_explicit(&w->figures.searches, 1, memory_order_relaxed);
 }
 
 /* To a process of the engine that is idle. */
@@ -313,6 +320,46 @@ static void say_shards(struct engine_worker *w)
     }
 }
 
+/* ---- for those who watch ---- */
+
+static void publish(struct engine_worker *w)
+{
+    struct searcher *out = &w->figures;
+    const struct client *client = w->session.lane.client;
+    const struct client_counters *counted = client_counters(client);
+    struct counters all = w->past;
+    counters_add(&all, &w->counters);
+    all.bytes_sent = counted->bytes_sent;
+    all.bytes_received = counted->bytes_received;
+    counters_publish(&out->all, &all);
+    atomic_store_explicit(&out->timeouts, counted->timeouts, memory_order_relaxed);
+    atomic_store_explicit(&out->shards_up, client_shards_up(client), memory_order_relaxed);
+    atomic_store_explicit(&out->is_busy, w->running != NULL, memory_order_relaxed);
+}
+
+static const struct searcher *figures_of(void *worker, unsigned i)
+{
+    (void)i;
+    return &((struct engine_worker *)worker)->figures;
+}
+
+static enum err serve_metrics(struct engine_worker *w, char why[LANES_WHY_MAX])
+{
+    const struct searching_metrics_options options = {.program = w->options->program,
+                                                      .says = w->options->program,
+                                                      .threads = 1,
+                                                      .shards = w->session.shards,
+                                                      .searcher = figures_of,
+                                                      .self = w,
+                                                      .stop = w->options->stop};
+    char reason[HTTP_WHY_MAX];
+    enum err err = searching_metrics_open(&w->metrics, w->options->metrics, &options, reason);
+    if (err != ERR_OK) {
+        snprintf(why, LANES_WHY_MAX, "--metrics: %.400s", reason);
+    }
+    return err;
+}
+
 /* ---- begin and end ---- */
 
 /* Starts the engine for the first time. False: `why`. */
@@ -384,7 +431,7 @@ static bool announce(struct engine_worker *w)
 int engine_worker_serve(const struct engine_worker_options *options)
 {
     char why[LANES_WHY_MAX] = "";
-    struct engine_worker *w = calloc(1, sizeof *w);
+    struct engine_worker *w = memory_lines(sizeof *w);
     enum err err = w == NULL ? ERR_NOMEM : uci_engine_open(&w->engine, options->command);
     if (err != ERR_OK) {
         free(w);
@@ -392,7 +439,7 @@ int engine_worker_serve(const struct engine_worker_options *options)
                         err == ERR_SYNTAX ? "this is no command" : err_text(err));
     }
     w->options = options;
-    bool ok = start(w, why) && connect(w, why) == ERR_OK;
+    bool ok = start(w, why) && connect(w, why) == ERR_OK && serve_metrics(w, why) == ERR_OK;
     if (!ok && !atomic_load(options->stop)) {
         log_fail(options->program, "%s", why);
     }
@@ -402,6 +449,7 @@ int engine_worker_serve(const struct engine_worker_options *options)
             serve_engine(w);
             step(w);
             say_shards(w);
+            publish(w);
             const uint64_t due = lane_tick(&w->session.lane), now = clock_us();
             const uint64_t latest = now + WAIT_MS * UINT64_C(1000);
             uci_engine_wait(&w->engine, &w->session.lane, -1, due < latest ? due : latest);
@@ -412,6 +460,7 @@ int engine_worker_serve(const struct engine_worker_options *options)
     if (w->running != NULL) {
         end_job(w, false);
     }
+    searching_metrics_close(&w->metrics);
     cli_session_close(&w->session);
     uci_engine_close(&w->engine);
     free(w);

@@ -18,6 +18,7 @@ struct engine_worker_options {
     const struct cli_table *table;
     const char *name; /* NULL: HOST:PID */
     const char *log;
+    const struct options_host_port *metrics;
     uint32_t threads;
     uint64_t hash_mib;
     const atomic_bool *stop;

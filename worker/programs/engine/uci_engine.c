@@ -47,6 +47,37 @@ enum err uci_engine_open(struct uci_engine *e, const char *command)
     return err;
 }
 
+/* ---- what is sent ---- */
+
+static void flush(struct uci_engine *e)
+{
+    size_t sent = 0;
+    ssize_t n = 1;
+    while (e->in >= 0 && sent < e->unsent_used && n > 0) {
+        n = write(e->in, e->unsent + sent, e->unsent_used - sent);
+        sent += n > 0 ? (size_t)n : 0; /* of one that is gone, reading tells */
+        n = n < 0 && errno == EINTR ? 1 : n;
+    }
+    e->unsent_used -= sent;
+    memmove(e->unsent, e->unsent + sent, e->unsent_used);
+}
+
+static void put(struct uci_engine *e, const char *text, size_t length)
+{
+    if (e->unsent_used + length > e->unsent_size) {
+        const size_t size = 2 * (e->unsent_used + length);
+        char *unsent = size > UNSENT_MAX ? NULL : realloc(e->unsent, size);
+        if (unsent == NULL) {
+            uci_engine_kill(e, "it does not read its commands");
+            return;
+        }
+        e->unsent = unsent;
+        e->unsent_size = size;
+    }
+    memcpy(e->unsent + e->unsent_used, text, length);
+    e->unsent_used += length;
+}
+
 /* ---- the process ---- */
 
 static void run_child(struct uci_engine *e, int in, int out, pid_t parent)
@@ -143,7 +174,8 @@ void uci_engine_start(struct uci_engine *e, uint64_t now_us)
     e->options = 0;
     e->due_us = after_ms(now_us, UCI_ENGINE_START_MS);
     e->active_us = now_us;
-    uci_engine_send(e, "uci");
+    put(e, "uci\n", strlen("uci\n"));
+    flush(e);
 }
 
 /* The caller hears of it by UCI_DIED. */
@@ -190,42 +222,11 @@ void uci_engine_close(struct uci_engine *e)
     e->unsent_size = 0;
 }
 
-/* ---- what is sent ---- */
-
-static void flush(struct uci_engine *e)
-{
-    size_t sent = 0;
-    ssize_t n = 1;
-    while (e->in >= 0 && sent < e->unsent_used && n > 0) {
-        n = write(e->in, e->unsent + sent, e->unsent_used - sent);
-        sent += n > 0 ? (size_t)n : 0; /* of one that is gone, reading tells */
-        n = n < 0 && errno == EINTR ? 1 : n;
-    }
-    e->unsent_used -= sent;
-    memmove(e->unsent, e->unsent + sent, e->unsent_used);
-}
-
-static void put(struct uci_engine *e, const char *text, size_t length)
-{
-    if (e->unsent_used + length > e->unsent_size) {
-        const size_t size = 2 * (e->unsent_used + length);
-        char *unsent = size > UNSENT_MAX ? NULL : realloc(e->unsent, size);
-        if (unsent == NULL) {
-            uci_engine_kill(e, "it does not read its commands");
-            return;
-        }
-        e->unsent = unsent;
-        e->unsent_size = size;
-    }
-    memcpy(e->unsent + e->unsent_used, text, length);
-    e->unsent_used += length;
-}
-
 void uci_engine_send(struct uci_engine *e, const char *format, ...)
 {
     char small[256], *text = small;
     va_list arguments, again;
-    if (e->state == UCI_ENGINE_DEAD || e->has_ended) {
+    if (e->state <= UCI_ENGINE_STARTING || e->has_ended) {
         return;
     }
     va_start(arguments, format);
@@ -251,8 +252,8 @@ void uci_engine_send(struct uci_engine *e, const char *format, ...)
 
 uint32_t uci_engine_ask(struct uci_engine *e, uint64_t now_us)
 {
-    if (e->state == UCI_ENGINE_DEAD || e->has_ended) {
-        return e->done;
+    if (e->state <= UCI_ENGINE_STARTING || e->has_ended) {
+        return e->asked;
     }
     uci_engine_send(e, "isready");
     if (e->state == UCI_ENGINE_IDLE) {

@@ -28,7 +28,7 @@ enum {
     UCI_ENGINE_START_MS = 10000, /* until uciok */
     UCI_ENGINE_READY_MS = 60000, /* until readyok, while nothing is searched: memory is cleared */
     UCI_ENGINE_STOP_MS = 1000, /* from stop to bestmove ... */
-    UCI_ENGINE_HURRY_MS = 200, /* ... and when nobody waits for it any more */
+    UCI_ENGINE_HURRY_MS = 300, /* ... and when nobody waits for it any more */
     /* An engine that has answered a question during a search before is asked when it was silent for
      * so long, and has so long to answer. */
     UCI_ENGINE_SILENT_MS = 2000,
@@ -99,10 +99,10 @@ void uci_engine_kill(struct uci_engine *engine, const char *why);
  * changed. To be called until it says UCI_NOTHING. */
 enum uci_said uci_engine_next(struct uci_engine *engine, uint64_t now_us, char **line);
 
-/* A command, without its end. Nothing where it is dead. */
+/* A command, without its end. Nothing where it is dead, or starts. */
 void uci_engine_send(struct uci_engine *engine, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Asks "isready"; returns the question's number. */
+/* Asks "isready", if it has started; returns the question's number. */
 uint32_t uci_engine_ask(struct uci_engine *engine, uint64_t now_us);
 /* A "go" command. The engine is idle. */
 void uci_engine_go(struct uci_engine *engine, const char *go, uint64_t now_us);

@@ -731,6 +731,9 @@ int cli_uci(int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
+    if (engine != NULL && resources->metrics.host[0] != '\0') {
+        return options_wrong(program, "--metrics is for our own search: ask a ttworker --engine");
+    }
     if (engine != NULL) {
         return engine_front_serve(program, engine, &resources->table);
     }
