@@ -9,14 +9,16 @@ import functools
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 import time
 
 import network
 import redis_servers
-from cluster import (STARVED, HEARTBEAT_MS, QUICK, SHORT, Cluster, Failure, Process, answers, ask_alone, check, equal, main, needs,
-                     positions, promised, run, scratch, start, wait_until)
+from cluster import (STARVED, HEARTBEAT_MS, QUICK, ROOT, SHORT, Cluster, Failure, Process, Shard, answers, ask_alone, check, equal,
+                     main, needs, positions, promised, run, scratch, start, wait_until)
+from uci import Talker
 
 reason = network.why_not()  # before anything else: it moves this process into a namespace of its own
 STRICT = ["--strict", "--select", "plain"]
@@ -280,6 +282,34 @@ def status(host, program, *arguments):
 
 
 @needs_hosts
+def engines_of_others_outlive_cut_cables():
+    def engine(*words):
+        return shlex.join([sys.executable, os.path.join(ROOT, "tests/system/fake_engine.py"), *words])
+    shard_host, worker_host, front_host = network.Host(), network.Host(), network.Host()
+    shard = Shard(host=shard_host)
+    worker = Process("ttworker", "--servers", shard.address, "--engine", engine("--line=d2d4", "--score=90"), host=worker_host)
+    worker.wait_line("^ready$")
+    front = Talker("uci", "--servers", shard.address, "--engine", engine(), host=front_host)
+    front.say("isready")
+    front.expect("^readyok$")
+
+    def move():
+        begin = time.monotonic()
+        front.say("go movetime 200")
+        found = front.expect(r"^bestmove (\S+)")[1]
+        promised("a move", time.monotonic() - begin, 0.4)
+        return found
+    for host in worker_host, front_host, shard_host:
+        wait_until(lambda: move() == "d2d4", "the worker's move")
+        host.cut()
+        wait_until(lambda: [move(), move()] == ["e2e4", "e2e4"], "moves without the worker")
+        host.mend()
+    wait_until(lambda: move() == "d2d4", "the worker's move")
+    front.quit()
+    equal(worker.end(), 0, worker.tail())
+
+
+@needs_hosts
 def every_address_of_a_name_is_tried():
     host = network.Host()
     names(host, "::1 localhost\n127.0.0.1 localhost\n")
@@ -476,7 +506,7 @@ TESTS = [
     hosts_do_not_move_the_strict_score, a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search,
     a_shard_cut_off_shortly_is_used_again, a_shard_cut_off_for_long_is_used_again, the_front_ends_address_changes_in_mid_search,
     the_front_ends_cable_is_cut,
-    every_cable_is_cut, five_percent_of_all_packets_are_lost, a_slow_link_does_not_move_the_strict_score,
+    every_cable_is_cut, engines_of_others_outlive_cut_cables, five_percent_of_all_packets_are_lost, a_slow_link_does_not_move_the_strict_score,
     every_address_of_a_name_is_tried, an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
     a_redis_that_is_demoted_is_left_for_the_one_of_its_name, a_resolver_that_never_answers_keeps_no_program,
     more_memory_than_a_container_has_is_refused, a_client_meets_no_self_where_its_shard_is_down,
