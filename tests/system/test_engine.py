@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 
-from cluster import (PATIENCE, ROOT, SHORT, Process, Shard, check, equal, main, path_of, promised, run, scratch, top, wait_until)
+from cluster import (STARVED, PATIENCE, ROOT, SHORT, Process, Shard, check, equal, main, path_of, promised, run, scratch, top, wait_until)
 from uci import Uci, legal_moves
 
 FAKE = os.path.join(ROOT, "tests/system/fake_engine.py")
@@ -382,6 +382,16 @@ def test_a_long_game():
     front.quit()
 
 
+def test_the_end_of_the_input_awaits_the_move():
+    """As in a pipe: `printf 'go movetime 300\\n' | abdada uci --engine COMMAND`."""
+    front = Front(Fake())
+    begin = time.monotonic()
+    front.say("position startpos", "go movetime 300")
+    front.close_input()
+    equal(front.wait(), 0)
+    check(time.monotonic() - begin >= 0.25 and front.moves() == 1, front.tail())
+
+
 def test_nothing_is_left():
     for number, end in enumerate((lambda p: p.send("quit"), Process.close_input, lambda p: p.send_signal(signal.SIGTERM),
                                   lambda p: p.send_signal(signal.SIGKILL))):
@@ -477,10 +487,11 @@ def test_our_own_search_as_the_engine():
 
 
 TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
-         test_limits_reach_the_others, test_ponder, test_options_agree_or_the_worker_is_left_out, test_another_engine_is_left_alone,
-         test_alone_without_shards, test_kills, test_the_own_engine_fails, test_without_an_end_stop_ends, test_a_workers_engine_fails,
-         test_two_front_ends, test_a_long_game, test_nothing_is_left, test_commands_that_are_wrong, test_metrics, test_keys,
+         test_limits_reach_the_others, test_ponder, test_options_agree_or_the_worker_is_left_out,
+         test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails,
+         test_without_an_end_stop_ends, test_a_workers_engine_fails, test_two_front_ends, test_a_long_game,
+         test_the_end_of_the_input_awaits_the_move, test_nothing_is_left, test_commands_that_are_wrong, test_metrics, test_keys,
          test_our_own_search_as_the_engine]
 
 if __name__ == "__main__":
-    sys.exit(main(TESTS, ("ttserver", "ttworker", "abdada")))
+    sys.exit(main(TESTS, ("ttserver", "ttworker", "abdada"), unstable=STARVED))

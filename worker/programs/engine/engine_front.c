@@ -45,7 +45,8 @@ struct front {
     char *greeting; /* of the engine's first process */
     /* the GUI */
     struct line_reader input;
-    bool is_leaving; /* "quit", or the input's end */
+    bool is_leaving; /* "quit" */
+    bool is_at_end; /* the input's: a search that ends by itself is awaited */
     unsigned owes_ready; /* answers, when this question is answered: */
     uint32_t ready_at;
     struct engine_settings set;
@@ -702,10 +703,10 @@ static bool obey(struct front *f, const char *line, uint64_t now)
 static void serve_gui(struct front *f, const char **held)
 {
     const uint64_t now = clock_us();
-    while (f->is_greeted && !f->is_leaving) {
+    while (f->is_greeted && !f->is_leaving && !f->is_at_end) {
         const char *line = *held != NULL ? *held : line_reader_next(&f->input);
         if (line == NULL) {
-            f->is_leaving = f->input.has_ended;
+            f->is_at_end = f->input.has_ended;
             break;
         }
         *held = obey(f, line, now) ? NULL : line;
@@ -750,7 +751,9 @@ static void run(struct front *f)
         serve_engine(f, now);
         serve_gui(f, &held);
         now = clock_us(); /* a search may have begun */
-        const bool is_leaving = f->is_leaving || atomic_load(&quitting);
+        const bool is_held = f->limits.infinite || f->limits.ponder;
+        const bool is_leaving =
+            f->is_leaving || atomic_load(&quitting) || (f->is_at_end && is_held);
         if (is_leaving && f->phase != FRONT_IDLE && !f->is_stopped) {
             request_stop(f, now);
         }
@@ -760,7 +763,7 @@ static void run(struct front *f)
             const uint64_t tick = lane_tick(&f->session.lane);
             due = tick < due ? tick : due;
         }
-        if ((is_leaving && f->phase == FRONT_IDLE) || is_output_gone() ||
+        if (((is_leaving || f->is_at_end) && f->phase == FRONT_IDLE) || is_output_gone() ||
             (!f->is_greeted && f->engine.deaths >= 1)) {
             return;
         }
