@@ -77,7 +77,12 @@ def the_readme():
     """Its cluster stays to the end of the page, so the other sections search over it."""
     with open(os.path.join(guides.ROOT, "README.md"), encoding="utf-8") as file:
         stop = re.search(r"`(kill \$.*?)`", file.read(), re.S)[1]
-    guides.follow("../../README.md", [("--depth 9", "--depth 8")], links=[("bin", os.path.abspath(BIN))], last=stop)
+    engine = os.path.join(scratch("engine"), "engine")  # our own stands for Debian's
+    with open(engine, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nunset ABDADA_KEYS ABDADA_SERVERS\nexec {os.path.abspath(BIN)}/abdada uci\n')
+    os.chmod(engine, 0o755)
+    guides.follow("../../README.md", [("--depth 9", "--depth 8"), ("/usr/games/stockfish", engine)],
+                  links=[("bin", os.path.abspath(BIN))], last=stop)
 
 
 if __name__ == "__main__":
