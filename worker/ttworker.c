@@ -287,6 +287,13 @@ int main(int argc, char *argv[])
     if (status < 0) {
         status = cli_table_environment(program, &crew.resources.table, true);
     }
+    if (status < 0 && engine == NULL && owners.count > 0) {
+        status = options_wrong(program, "--engine-option is for --engine");
+    }
+    if (status < 0 && engine != NULL &&
+        (crew.resources.is_private || crew.resources.share != REMOTE_SHARE_DEPTH)) {
+        status = options_wrong(program, "--private and --share are for our own search");
+    }
     if (status < 0 && engine != NULL) {
         return log_end(program, serve_engine(&crew, engine, &owners));
     }

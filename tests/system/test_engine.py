@@ -426,11 +426,17 @@ def engine_of_pid(pid):
 
 def test_commands_that_are_wrong():
     for words, why in ((["--engine", ""], "this is no command"), (["--engine", "'"], "this is no command"),
-                       (["--engine", "/no/such/engine"], "cannot be run"), (["--engine", "true"], "ended with status 0"),
+                       (["--engine", "/no/such/engine"], "'/no/such/engine' is not found"),
+                       (["--engine", ROOT], "cannot be run"), (["--engine", "true"], "ended with status 0"),
                        (["--engine", "sh -c 'echo id author me; echo uciok; cat >/dev/null'"], "no 'id name'")):
         for program in (["abdada", "uci"], ["ttworker", "--servers", "127.0.0.1:9"]):
             done = run(*program, *words)
-            check(done.status == 1 and why in done.err(), program, words, done.tail())
+            check(done.status == 1 and why in done.err() and len(done.lines["err"]) == 1, program, words, done.tail())
+    for words, why in ((["abdada", "uci", "--engine", "true", "--threads", 2], "--threads"), (["abdada", "uci", "--engine", "true", "--private"], "--private"),
+                       (["ttworker", "--servers", "127.0.0.1:9", "--engine-option", "A=1"], "is for --engine"),
+                       (["ttworker", "--servers", "127.0.0.1:9", "--engine", "true", "--share", 5], "--share")):
+        done = run(*words)
+        check(done.status == 2 and why in done.err() and len(done.lines["err"]) == 1, words, done.tail())
     for option, why in (("Style", "not NAME=VALUE"), ("Style=Silly", "but not the value 'Silly'"), ("Nothing=1", "no option 'Nothing'")):
         done = run("ttworker", "--servers", "127.0.0.1:9", "--engine", Fake().command, "--engine-option", option)
         check(done.status in (1, 2) and why in done.err(), option, done.tail())

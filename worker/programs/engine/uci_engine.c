@@ -22,7 +22,8 @@ enum {
     QUIT_STEP_MS = 5,
     REVIVE_MS = 100, /* after the second death in a row; twice as long after each more ... */
     REVIVE_DOUBLED_MAX = 3,
-    NOT_FOUND = 127, /* exit status of a shell's, too */
+    NOT_RUN = 126, /* exit status, a shell's, too */
+    NOT_FOUND = 127,
 };
 
 static uint64_t after_ms(uint64_t now_us, uint32_t ms)
@@ -87,14 +88,13 @@ static void run_child(struct uci_engine *e, int in, int out, pid_t parent)
     (void)setpgid(0, 0); /* the terminal's Ctrl-C is for us */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0) {
-        _exit(NOT_FOUND);
+        _exit(NOT_RUN);
     }
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     execvp(e->word[0], e->word);
-    dprintf(STDERR_FILENO, "%s: %s\n", e->word[0], strerror(errno));
-    _exit(NOT_FOUND);
+    _exit(errno == ENOENT ? NOT_FOUND : NOT_RUN);
 }
 
 static void clear(struct uci_engine *e)
@@ -195,8 +195,9 @@ static void bury(struct uci_engine *e)
     if (e->why[0] != '\0') { /* it was killed */
     } else if (WIFSIGNALED(status)) {
         snprintf(e->why, sizeof e->why, "it ended by signal %d", WTERMSIG(status));
-    } else if (WEXITSTATUS(status) == NOT_FOUND) {
-        snprintf(e->why, sizeof e->why, "'%.100s' cannot be run", e->word[0]);
+    } else if (WEXITSTATUS(status) == NOT_FOUND || WEXITSTATUS(status) == NOT_RUN) {
+        snprintf(e->why, sizeof e->why, "'%.100s' %s", e->word[0],
+                 WEXITSTATUS(status) == NOT_FOUND ? "is not found" : "cannot be run");
     } else {
         snprintf(e->why, sizeof e->why, "it ended with status %d", WEXITSTATUS(status));
     }

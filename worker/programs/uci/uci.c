@@ -707,6 +707,7 @@ int cli_uci(int argc, char *argv[])
     if (resources->hash_mib > u.hash_max_mib) {
         resources->hash_mib = u.hash_max_mib;
     }
+    u.good_hash_mib = resources->hash_mib;
     const struct options_row table[] = {
         CLI_TABLE_ROWS(u.resources.table),
         CLI_THREADS_ROWS(u.resources),
@@ -733,6 +734,11 @@ int cli_uci(int argc, char *argv[])
     }
     if (engine != NULL && resources->metrics.host[0] != '\0') {
         return options_wrong(program, "--metrics is for our own search: ask a ttworker --engine");
+    }
+    if (engine != NULL && (resources->threads != 1 || resources->hash_mib != u.good_hash_mib ||
+                           resources->is_private)) {
+        return options_wrong(program, "--threads, --hash and --private are for our own search: set "
+                                      "the engine's options in your chess program");
     }
     if (engine != NULL) {
         return engine_front_serve(program, engine, &resources->table);
