@@ -9,9 +9,9 @@
 
 enum {
     OVERHEAD_MS = 50, /* of what the clock has, for an answer without the engine */
-    LATE_US = 30000, /* an engine answers that late on a busy machine */
+    LATE_US = 15000, /* an engine answers that late on a busy machine */
     NUMBER_MAX = 1000000000, /* milliseconds: eleven days; of nodes it is enough, too */
-    GRACE_US = 70000, /* from the stop to the answer without it */
+    GRACE_US = 35000, /* from the stop to the answer without it */
 };
 
 static bool is_limit(const char *word)
