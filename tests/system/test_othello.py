@@ -9,9 +9,11 @@ import json
 import os
 import random
 import re
+import subprocess
 import sys
 import time
 
+import cluster
 from algorithms import PARALLEL
 from cluster import (STARVED, PATIENCE, SHORT, ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, run,
                      scratch, wait_until)
@@ -363,6 +365,30 @@ WRONG = [
 ]
 
 
+def the_bench_runs_another_solver_beside_ours():
+    tool = os.path.join(ROOT, "tests/instruments/bench/bench_othello.py")
+    path = os.path.join(scratch("othello"), "peer")
+
+    def bench(peer):
+        return subprocess.run([sys.executable, tool, "--bin", cluster.BIN, "--positions", "20-21", "--runs", "2", "--peer", peer],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    with open(path, "w", encoding="ascii") as file:  # solves nothing, and keeps what it was given
+        file.write(f'#!/bin/sh\necho "$*" >>{path}.seen\necho start\necho "$1: $(grep -c : "$2") boards"\n')
+    os.chmod(path, 0o755)
+    done = bench(f"{path} 'two words'")
+    equal((done.returncode, done.stderr), (0, ""))
+    rows = done.stdout.split("\n")
+    check(rows[0].startswith("FFO #20, #21: 2 runs in turn") and rows[1].strip() == "abdada", rows)
+    check(re.search(r" s, 1\.00 times ours .* of CPU, 1\.00 times ours  2 positions, .* 2 of 2 expected", rows[2]), rows)
+    equal(rows[3].strip(), f"{path} 'two words'")
+    check(re.search(r" s, \d+\.\d\d times ours .* of CPU, \d+\.\d\d times ours  two words: 2 boards$", rows[4]), rows)
+    with open(f"{path}.seen", encoding="ascii") as seen:
+        equal([line.split("/")[0] for line in seen], ["two words "] * 2)
+    for peer, why in (("false", "false: exit status 1"), ("/no/such", "/no/such: "), ("'", "': No closing quotation")):
+        done = bench(peer)
+        check(done.returncode == 1 and f"bench: {why}" in done.stderr, peer, done.stderr)
+
+
 def wrong_use_is_said_in_a_line():
     for words, why in WRONG:
         done = run("abdada", "solve", *words)
@@ -384,4 +410,5 @@ if __name__ == "__main__":
         progress_says_what_is_proved, every_algorithm_finds_the_same, selection_full_prunes_but_not_the_end,
         a_cluster_solves, everything_but_the_front_end_is_killed, everything_is_killed_and_the_solve_goes_on,
         a_score_alone_is_compared, games_are_read_in_the_forms_that_people_have,
-        damaged_games_are_named_and_the_others_read, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker"), unstable=STARVED))
+        damaged_games_are_named_and_the_others_read, the_bench_runs_another_solver_beside_ours, wrong_use_is_said_in_a_line],
+        ("abdada", "ttserver", "ttworker"), unstable=STARVED))

@@ -5,12 +5,19 @@ A run solves all positions by each side, in a random order, because shared machi
 solvers keep what they know of endings, and one process for all positions, since a new one spends a third of a second on its
 memory. `of unrelated` is the speed-up over one thread, divided by that of two processes at once that share nothing.
 
-  tests/instruments/bench/bench_othello.py [--bin DIR] [--positions FIRST-LAST] [--runs N] [--peer COMMAND]
+  tests/instruments/bench/bench_othello.py [--bin DIR] [--positions FIRST-LAST] [--runs N]
+  tests/instruments/bench/bench_othello.py --peer COMMAND [--peer COMMAND]... [--threads N] [--positions ...]
 
---peer COMMAND: another solver, given a file of the positions (OBF) as its last argument, once a run: its time and the
-last line that it prints. Edax: --peer "edax -n-tasks 1 -l 60 -solve".
+--peer COMMAND: another solver beside ours, in turn on the same positions. It gets a file of the positions (OBF) as its last
+argument and exits with status 0. A row has its elapsed time, its CPU time, both as a multiple of ours, and the last line that
+it prints; whether its scores are right is for you to read there. Each process counts as a whole, its start included. These
+use one thread and no book:
+
+  --peer "edax -n-tasks 1 -l 60 -book-usage off -solve"     (reads data/eval.dat of the current folder)
+  --peer "egaroucid -threads 1 -level 60 -nobook -solve"
 """
 import argparse
+import functools
 import json
 import os
 import random
@@ -88,25 +95,34 @@ class Bench:
                 runs[name].append(sides[name]())
         return runs
 
-    def peer(self):
-        """Seconds a run, and its last words."""
-        seconds, words = [], ""
+    def beside(self, file, command):
+        """(elapsed seconds, CPU seconds, last words) of a whole process"""
+        begin, before = time.monotonic(), os.times()
+        try:
+            done = subprocess.run([*shlex.split(command), file], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+        except (OSError, ValueError) as error:  # no such program, or a quote is open
+            sys.exit(f"bench: {command}: {error}")
+        elapsed, after = time.monotonic() - begin, os.times()
+        if done.returncode != 0:
+            sys.exit(f"bench: {command}: exit status {done.returncode}")
+        words = [line.strip() for line in done.stdout.decode("utf-8", "replace").split("\n") if line.strip()]
+        return (elapsed, after.children_user + after.children_system - before.children_user - before.children_system,
+                words[-1] if words else "")
+
+    def peers(self):
+        ours = shlex.join([os.path.join(self.options.bin, "abdada"), "solve", "--fresh", "--private", "--hash", "256",
+                           "--positions", "together", "--threads", str(self.options.threads), "--obf"])
         with tempfile.NamedTemporaryFile("w", suffix=".obf") as file:
             file.writelines(line for _, line in self.positions)
             file.flush()
-            for _ in range(self.options.runs):
-                begin = time.monotonic()
-                try:
-                    done = subprocess.run([*shlex.split(self.options.peer), file.name], stdin=subprocess.DEVNULL,
-                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-                except (OSError, ValueError) as error:  # there is none, or a quote is open
-                    sys.exit(f"bench: {self.options.peer}: {error}")
-                seconds.append(time.monotonic() - begin)
-                if done.returncode != 0:
-                    sys.exit(f"bench: {self.options.peer}: exit status {done.returncode}")
-                lines = done.stdout.decode("utf-8", "replace").split("\n")
-                words = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return seconds, words
+            runs = self.in_turn({command: functools.partial(self.beside, file.name, command)
+                                 for command in (ours, *self.options.peer)})
+        for command, all_runs in runs.items():
+            elapsed, cpu = (statistics.median(run[i] for run in all_runs) for i in (0, 1))
+            times = [statistics.median(run[i] / max(own[i], 0.001) for run, own in zip(all_runs, runs[ours])) for i in (0, 1)]
+            print(f"  {'abdada' if command == ours else command}\n    {elapsed:8.2f} s, {times[0]:.2f} times ours  "
+                  f"{cpu:8.2f} s of CPU, {times[1]:.2f} times ours  {all_runs[-1][2]}", flush=True)
 
 
 def main():
@@ -114,17 +130,20 @@ def main():
     parser.add_argument("--bin", default=os.path.join(ROOT, "bin"))
     parser.add_argument("--positions", default="40-44", metavar="FIRST-LAST")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--peer", metavar="COMMAND")
+    parser.add_argument("--peer", metavar="COMMAND", action="append")
+    parser.add_argument("--threads", type=int, default=1, help="of ours, beside a peer")
     options = parser.parse_args()
     numbers = re.fullmatch(r"(\d+)-(\d+)", options.positions)
-    if options.runs < 1 or not numbers:
-        parser.error("--runs is 1 or more, --positions FIRST-LAST")
+    if options.runs < 1 or options.threads < 1 or not numbers:
+        parser.error("--runs and --threads are 1 or more, --positions FIRST-LAST")
     positions = read_positions(os.path.join(ROOT, "tests/data/othello/ffo.obf"), int(numbers[1]), int(numbers[2]))
     if not positions:
         parser.error(f"no position #{options.positions} in the file")
     cluster.BIN = options.bin
     bench = Bench(options, positions)
     print(f"FFO {', '.join(f'#{n}' for n, _ in positions)}: {options.runs} runs in turn, {os.cpu_count()} CPUs; medians")
+    if options.peer:
+        return bench.peers()
     runs = bench.in_turn({
         "one thread": bench.solve(),
         "two threads": bench.solve("--threads", "2"),
@@ -140,9 +159,7 @@ def main():
               f"{column(name, lambda run, *_: run[1] / run[0]) / 1e6:7.1f} M/s  speed-up "
               f"{column(name, lambda run, one, _: one[0] / run[0]):.2f}  of unrelated "
               f"{column(name, lambda run, _, both: both[0] / run[0]):.2f}", flush=True)
-    if options.peer:
-        seconds, words = bench.peer()
-        print(f"  {options.peer:<34} {statistics.median(seconds):8.2f} s  {words}")
+    return None
 
 
 if __name__ == "__main__":
