@@ -3,23 +3,14 @@
 #include "worker/games/othello/last.h"
 #include "worker/games/othello/patterns.h"
 
-#include <limits.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <string.h>
 
 enum {
     BUCKETS_LOG = 20,
     SLOTS = 3,
-    NEAR_EMPTIES = 9, /* boards of so many or fewer are kept by the one that solves, not by all */
-    NEAR_LOG = 11, /* buckets for them, in the cache of a core; for a small board fewer */
-    SMALL_NEAR_LOG = 5,
-    SMALL_EMPTIES = 12,
     MOVES_MAX = 34, /* no board has more */
-    MOVES_ROOM = 40, /* whole vectors */
     POLL_NODES = 1000,
     NONE = -OTHELLO_SCORE_MAX - 2, /* below every value */
-    DIVIDED_EMPTIES = 12, /* with fewer, a search is shorter than it takes to say so */
     ETC_EMPTIES = 7, /* with fewer, replies are not read from the hash before they are searched */
 };
 
@@ -58,9 +49,6 @@ struct search {
     unsigned doubt; /* of what it finds */
     bool divides; /* set if others search the same tree */
     bool stopped;
-    /* Boards of few empty squares are many, and come again soon or never. */
-    unsigned near_log, near_empties; /* the board to solve itself is for all */
-    struct bucket near[1 << NEAR_LOG];
 };
 
 static inline uint64_t hash_of(struct othello_board board)
@@ -77,12 +65,9 @@ static inline struct bucket *bucket_at(const struct search *search, uint64_t has
     return &search->memory->bucket[hash >> (64 - BUCKETS_LOG)];
 }
 
-static inline struct bucket *bucket_of(struct search *search, struct othello_board board,
-                                       unsigned empties)
+static inline struct bucket *bucket_of(const struct search *search, struct othello_board board)
 {
-    const uint64_t hash = hash_of(board);
-    return empties <= search->near_empties ? &search->near[hash >> (64 - search->near_log)]
-                                           : bucket_at(search, hash);
+    return bucket_at(search, hash_of(board));
 }
 
 #define READ(place) atomic_load_explicit(&(place), memory_order_relaxed)
@@ -194,22 +179,12 @@ static inline void set_busy(const struct search *search, struct othello_board bo
 
 /* ---- the order of moves ---- */
 
-enum { TAKEN = INT_MIN };
-
-/* The moves of a board, one array for each thing known of them: many are computed at once. */
-struct moves {
-    uint64_t own[MOVES_ROOM], other[MOVES_ROOM]; /* the board after each, from the other side */
-    uint64_t answers[MOVES_ROOM]; /* the moves there */
-    uint64_t flips[MOVES_ROOM];
-    int order[MOVES_ROOM]; /* higher first, above TAKEN */
-    unsigned char square[MOVES_ROOM];
-    unsigned count;
+struct move {
+    struct othello_board next;
+    uint64_t answers; /* the opponent's moves, once they are needed */
+    int order; /* higher first */
+    unsigned square;
 };
-
-static inline struct othello_board next_of(const struct moves *list, unsigned i)
-{
-    return (struct othello_board){list->own[i], list->other[i]};
-}
 
 /* The squares next to some of the set. */
 static inline uint64_t widened(uint64_t set)
@@ -244,87 +219,89 @@ static inline int mobility_order(struct othello_board next, uint64_t answers, un
 }
 
 /* All moves; true: the first in the list turns all discs, so nothing is better. */
-static inline bool list_moves(struct othello_board board, uint64_t moves, struct moves *list)
+static inline bool list_moves(struct othello_board board, uint64_t moves, struct move *list)
 {
-    unsigned n = 0;
-    for (; moves != 0; moves &= moves - 1, n++) {
+    for (unsigned i = 0; moves != 0; moves &= moves - 1, i++) {
         const unsigned square = othello_first(moves);
         const uint64_t flips = othello_flips(board.own, board.other, square);
-        const struct othello_board next = othello_play(board, square, flips);
-        if (next.own == 0) {
-            list->square[0] = (unsigned char)square;
+        list[i].square = square;
+        list[i].next = othello_play(board, square, flips);
+        if (list[i].next.own == 0) {
+            list[0] = list[i];
             return true;
         }
-        list->own[n] = next.own;
-        list->other[n] = next.other;
-        list->flips[n] = flips;
-        list->order[n] = 0;
-        list->square[n] = (unsigned char)square;
     }
-    list->count = n;
     return false;
 }
 
-/* The place of the best move that is not taken; there is one. */
-static inline unsigned take_best(struct moves *list)
+/* Brings the best of list[i..n) to i. */
+static inline void take_best(struct move *list, unsigned i, unsigned n)
 {
-    unsigned best = 0;
-    for (unsigned i = 1; i < list->count; i++) {
-        best = list->order[i] > list->order[best] ? i : best;
+    unsigned best = i;
+    for (unsigned j = i + 1; j < n; j++) {
+        best = list[j].order > list[best].order ? j : best;
     }
-    list->order[best] = TAKEN;
-    return best;
+    const struct move move = list[best];
+    list[best] = list[i];
+    list[i] = move;
 }
 
-static inline void find_answers(struct moves *list)
+/* The moves of a node in the order in which they are searched: the best first; where others search
+ * the tree, too, those but the first that somebody is in come after all others. */
+struct turns {
+    unsigned moves;
+    bool divides;
+    unsigned next, deferred;
+    unsigned char later[MOVES_MAX];
+};
+
+/* The place of the next move in the list; false: there is none. */
+static inline bool next_turn(const struct search *search, struct turns *turns, struct move *list,
+                             unsigned *place)
 {
-    for (unsigned n = list->count; n % OTHELLO_BOARDS != 0; n++) {
-        list->own[n] = list->other[n] = 0;
+    while (turns->next < turns->moves) {
+        *place = turns->next++;
+        take_best(list, *place, turns->moves);
+        if (!turns->divides || *place == 0 || !is_busy(search, list[*place].next)) {
+            return true;
+        }
+        turns->later[turns->deferred++] = (unsigned char)*place;
     }
-    othello_moves_of_each(list->own, list->other, list->count, list->answers);
+    if (turns->next - turns->moves == turns->deferred) {
+        return false;
+    }
+    *place = turns->later[turns->next++ - turns->moves];
+    return true;
 }
 
-/* What a shallow search of one ply or more expects, in 1 / OTHELLO_EVAL_UNIT discs. */
-static int expected(struct othello_board board, const struct othello_sums *sums, unsigned depth,
-                    int alpha, int beta)
+/* What a shallow search expects, in 1 / OTHELLO_EVAL_UNIT discs. */
+static int expected(struct othello_board board, unsigned depth, int alpha, int beta)
 {
-    const uint64_t moves = othello_moves(board.own, board.other);
+    if (depth == 0) {
+        return othello_evaluate(board);
+    }
+    uint64_t moves = othello_moves(board.own, board.other);
     if (moves == 0) {
         if (othello_moves(board.other, board.own) == 0) {
             return othello_final_score(board) * OTHELLO_EVAL_UNIT;
         }
-        struct othello_sums passed;
-        memcpy(passed.own, sums->other, sizeof passed.own);
-        memcpy(passed.other, sums->own, sizeof passed.other);
-        return -expected(othello_pass(board), &passed, depth, -beta, -alpha);
+        return -expected(othello_pass(board), depth, -beta, -alpha);
     }
-    int best = -OTHELLO_EVAL_MAX - 1;
-    struct moves list;
-    if (list_moves(board, moves, &list)) {
+    struct move list[MOVES_MAX];
+    const unsigned n = othello_count(moves);
+    if (list_moves(board, moves, list)) {
         return OTHELLO_EVAL_MAX;
     }
-    find_answers(&list);
-    for (unsigned i = 0; i < list.count; i++) {
-        list.order[i] = mobility_order(next_of(&list, i), list.answers[i], potential_empties);
+    for (unsigned i = 0; i < n && depth > 1; i++) {
+        list[i].order = mobility_order(
+            list[i].next, othello_moves(list[i].next.own, list[i].next.other), potential_empties);
     }
-    if (depth == 1) {
-        uint64_t retorts[MOVES_ROOM]; /* moves of the side to move, if it moved again */
-        othello_moves_of_each(list.other, list.own, list.count, retorts);
-        for (unsigned k = 0; k < list.count && best < beta; k++) {
-            const unsigned i = take_best(&list);
-            const int value =
-                -othello_evaluate_next(sums, list.square[i], list.flips[i], next_of(&list, i),
-                                       list.answers[i], retorts[i]);
-            best = value > best ? value : best;
+    int best = -OTHELLO_EVAL_MAX - 1;
+    for (unsigned i = 0; i < n && best < beta; i++) {
+        if (depth > 1) {
+            take_best(list, i, n);
         }
-        return best;
-    }
-    for (unsigned k = 0; k < list.count && best < beta; k++) {
-        const unsigned i = take_best(&list);
-        struct othello_sums next;
-        othello_sum_next(sums, list.square[i], list.flips[i], &next);
-        const int value =
-            -expected(next_of(&list, i), &next, depth - 1, -beta, best > alpha ? -best : -alpha);
+        const int value = -expected(list[i].next, depth - 1, -beta, best > alpha ? -best : -alpha);
         best = value > best ? value : best;
     }
     return best;
@@ -332,121 +309,49 @@ static int expected(struct othello_board board, const struct othello_sums *sums,
 
 /* With fewer empty squares an evaluation costs more than the better order saves; with two more it
  * pays to search another ply. */
-enum { EVALUATE_EMPTIES = 13, ORDER_DEPTH_MAX = 5, ORDER_BELOW = 8 /* discs */ };
+enum { EVALUATE_EMPTIES = 13, ORDER_DEPTH_MAX = 5 };
 
-/* What orders moves: of the board, and of the search that tries them. */
-struct order {
-    struct othello_board board;
-    unsigned empties;
-    int alpha; /* how far a move is below it does not matter beyond ORDER_BELOW */
-};
-
-static void order_moves(const struct order *order, struct moves *list)
+static inline int order_of(struct othello_board next, uint64_t answers, unsigned square,
+                           uint64_t odd, unsigned empties)
 {
-    const uint64_t free = othello_empties(order->board), odd = odd_quadrants(free);
-    const unsigned empties = order->empties;
-    for (unsigned i = 0; i < list->count; i++) {
-        const uint64_t bit = othello_bit(list->square[i]);
-        const int value = mobility_order(next_of(list, i), list->answers[i], empties) +
-                          ((bit & odd) != 0 ? 16 : 0) + ((bit & othello_corners) != 0 ? 32 : 0);
-        list->order[i] = list->order[i] == TAKEN ? TAKEN : value;
-    }
-    if (empties < EVALUATE_EMPTIES) {
-        return;
-    }
-    const unsigned plies = (empties - EVALUATE_EMPTIES) / 2;
-    const unsigned depth = plies < ORDER_DEPTH_MAX ? plies : ORDER_DEPTH_MAX;
-    const int low = (order->alpha - ORDER_BELOW) * OTHELLO_EVAL_UNIT;
-    struct othello_sums sums, next;
-    othello_sum(order->board, &sums);
-    for (unsigned i = 0; i < list->count; i++) {
-        if (list->order[i] == TAKEN) {
-            continue;
-        }
-        int value;
-        if (depth == 0) {
-            const struct othello_board board = next_of(list, i);
-            value = othello_evaluate_next(&sums, list->square[i], list->flips[i], board,
-                                          list->answers[i], othello_moves(board.other, board.own));
-        } else {
-            othello_sum_next(&sums, list->square[i], list->flips[i], &next);
-            value = expected(next_of(list, i), &next, depth, -OTHELLO_EVAL_MAX, -low);
-        }
+    int order = mobility_order(next, answers, empties);
+    order += (othello_bit(square) & odd) != 0 ? 16 : 0;
+    order += (othello_bit(square) & othello_corners) != 0 ? 32 : 0;
+    if (empties >= EVALUATE_EMPTIES) {
         /* A move more of the opponent's weighs two discs. */
-        list->order[i] = 8 * list->order[i] - value;
+        const unsigned plies = (empties - EVALUATE_EMPTIES) / 2;
+        const unsigned depth = plies < ORDER_DEPTH_MAX ? plies : ORDER_DEPTH_MAX;
+        order = 8 * order - expected(next, depth, -OTHELLO_EVAL_MAX, OTHELLO_EVAL_MAX);
     }
+    return order;
 }
 
 int othello_order(struct othello_board board, unsigned square)
 {
-    struct moves list;
-    const struct order order = {board, othello_count(othello_empties(board)),
-                                -2 * OTHELLO_SCORE_MAX};
-    if (list_moves(board, othello_bit(square), &list)) {
-        return 1 << 24;
-    }
-    find_answers(&list);
-    order_moves(&order, &list);
-    return list.order[0];
+    const uint64_t empties = othello_empties(board);
+    const uint64_t flips = othello_flips(board.own, board.other, square);
+    const struct othello_board next = othello_play(board, square, flips);
+    return order_of(next, othello_moves(next.own, next.other), square, odd_quadrants(empties),
+                    othello_count(empties));
 }
 
-/* The moves of a node in the order in which they are searched: the best first; where others search
- * the tree, too, those but the first that somebody is in come after all others. */
-struct turns {
-    struct order order;
-    struct moves *list;
-    unsigned first; /* a square that comes first, before the others are put in order, or none */
-    bool divides, is_ordered;
-    unsigned next, deferred;
-    unsigned char later[MOVES_MAX];
-};
-
-static inline unsigned take_square(struct moves *list, unsigned square)
+static inline void find_answers(struct move *list, unsigned n)
 {
-    unsigned i = 0;
-    while (i + 1 < list->count && list->square[i] != square) {
-        i++;
+    for (unsigned i = 0; i < n; i++) {
+        list[i].answers = othello_moves(list[i].next.own, list[i].next.other);
     }
-    list->order[i] = TAKEN;
-    return i;
 }
 
-static inline void begin_turns(const struct search *search, struct turns *turns, struct order order,
-                               struct moves *list, unsigned first)
+/* Their answers are known. */
+static void order_moves(struct othello_board board, struct move *list, unsigned n, unsigned empties,
+                        unsigned first)
 {
-    turns->order = order;
-    turns->list = list;
-    turns->first = first;
-    turns->divides = search->divides && order.empties >= DIVIDED_EMPTIES;
-    turns->is_ordered = false;
-    turns->next = turns->deferred = 0;
-}
-
-/* The place of the next move in the list; false: there is none. */
-static inline bool next_turn(const struct search *search, struct turns *turns, unsigned *place)
-{
-    struct moves *list = turns->list;
-    while (turns->next < list->count) {
-        const bool is_first = turns->next++ == 0;
-        if (is_first && turns->first != OTHELLO_NO_MOVE) {
-            *place = take_square(list, turns->first);
-            return true;
-        }
-        if (!turns->is_ordered) {
-            order_moves(&turns->order, list);
-            turns->is_ordered = true;
-        }
-        *place = take_best(list);
-        if (!turns->divides || is_first || !is_busy(search, next_of(list, *place))) {
-            return true;
-        }
-        turns->later[turns->deferred++] = (unsigned char)*place;
+    const uint64_t odd = odd_quadrants(othello_empties(board));
+    for (unsigned i = 0; i < n; i++) {
+        list[i].order = list[i].square == first
+                            ? 1 << 24
+                            : order_of(list[i].next, list[i].answers, list[i].square, odd, empties);
     }
-    if (turns->next - list->count == turns->deferred) {
-        return false;
-    }
-    *place = turns->later[turns->next++ - list->count];
-    return true;
 }
 
 /* ---- the search ---- */
@@ -464,6 +369,7 @@ enum {
     /* With as many, a selective search of a board in its window comes before the exact one, and
      * gives it a move to begin with. */
     PREPARED_EMPTIES = 14,
+    DIVIDED_EMPTIES = 12, /* with fewer, a search is shorter than it takes to say so */
 };
 
 enum { /* of the selective search */
@@ -480,16 +386,14 @@ static bool cuts_selectively(struct othello_board board, unsigned empties, int a
     unsigned depth = empties / 4;
     depth -= (depth + empties) & 1;
     const int margin = (int)(1536 - 106 * depth);
-    struct othello_sums sums;
-    othello_sum(board, &sums);
-    const int eval = othello_evaluate_sums(board, &sums);
+    const int eval = othello_evaluate(board);
     const int high = (alpha + 1) * OTHELLO_EVAL_UNIT + margin,
               low = (alpha + 1) * OTHELLO_EVAL_UNIT - margin;
     const int most = (OTHELLO_SCORE_MAX - 1) * OTHELLO_EVAL_UNIT;
     *is_above = high < most && eval >= high - SELECTIVE_SLACK &&
-                expected(board, &sums, depth, high - 1, high) >= high;
+                expected(board, depth, high - 1, high) >= high;
     return *is_above || (low > -most && eval <= low + SELECTIVE_SLACK &&
-                         expected(board, &sums, depth, low, low + 1) <= low);
+                         expected(board, depth, low, low + 1) <= low);
 }
 
 /* `moves` are those of the board. */
@@ -502,7 +406,7 @@ static int null_window(struct search *search, struct othello_board board, uint64
     if (++search->nodes >= search->count_nodes && !report(search)) {
         return 0;
     }
-    struct bucket *bucket = bucket_of(search, board, empties);
+    struct bucket *bucket = bucket_of(search, board);
     __builtin_prefetch(bucket);
     if (empties < 24 && alpha >= 2 * (int)empties) { /* their stable discs may be too many */
         const int most =
@@ -531,30 +435,31 @@ static int null_window(struct search *search, struct othello_board board, uint64
         cuts_selectively(board, empties, alpha, &is_above)) {
         return is_above ? alpha + 2 : alpha;
     }
-    struct moves list;
-    if (list_moves(board, moves, &list)) {
+    struct move list[MOVES_MAX];
+    const unsigned n = othello_count(moves);
+    if (list_moves(board, moves, list)) {
         return OTHELLO_SCORE_MAX;
     }
     if (empties > ETC_EMPTIES) {
         /* Memory is slow: there is work to do until what is read is here. */
         struct bucket *near[MOVES_MAX];
-        for (unsigned i = 0; i < list.count; i++) {
-            near[i] = bucket_of(search, next_of(&list, i), empties - 1);
+        for (unsigned i = 0; i < n; i++) {
+            near[i] = bucket_of(search, list[i].next);
             __builtin_prefetch(near[i]);
         }
-        find_answers(&list);
-        for (unsigned i = 0; i < list.count; i++) {
+        find_answers(list, n);
+        for (unsigned i = 0; i < n; i++) {
             struct found reply;
-            if (probe(near[i], next_of(&list, i), &reply) && reply.doubt <= search->doubt &&
+            if (probe(near[i], list[i].next, &reply) && reply.doubt <= search->doubt &&
                 -reply.upper > alpha) {
                 store(
                     bucket, board, empties,
-                    (struct found){-reply.upper, OTHELLO_SCORE_MAX, list.square[i], search->doubt});
+                    (struct found){-reply.upper, OTHELLO_SCORE_MAX, list[i].square, search->doubt});
                 return -reply.upper;
             }
         }
     } else {
-        find_answers(&list);
+        find_answers(list, n);
     }
     if (empties >= PREPARED_EMPTIES && search->doubt == 0 &&
         (found.doubt == 0 ? found.move == OTHELLO_NO_MOVE
@@ -567,29 +472,29 @@ static int null_window(struct search *search, struct othello_board board, uint64
         }
         (void)probe(bucket, board, &found);
     }
+    order_moves(board, list, n, empties, found.move);
     int best = NONE;
     unsigned best_move = OTHELLO_NO_MOVE, i;
-    struct turns turns;
-    begin_turns(search, &turns, (struct order){board, empties, alpha}, &list, found.move);
-    while (best <= alpha && next_turn(search, &turns, &i)) {
+    struct turns turns = {.moves = n, .divides = search->divides && empties >= DIVIDED_EMPTIES};
+    while (best <= alpha && next_turn(search, &turns, list, &i)) {
         if (turns.divides) {
-            if (turns.next > 1 && probe(bucket, board, &found) && found.doubt <= search->doubt &&
+            if (i > 0 && probe(bucket, board, &found) && found.doubt <= search->doubt &&
                 (found.lower > alpha || found.upper <= alpha)) {
                 return found.lower > alpha ? found.lower : found.upper;
             }
-            set_busy(search, next_of(&list, i), true);
+            set_busy(search, list[i].next, true);
         }
         const int value =
-            -null_window(search, next_of(&list, i), list.answers[i], empties - 1, -alpha - 2);
+            -null_window(search, list[i].next, list[i].answers, empties - 1, -alpha - 2);
         if (turns.divides) {
-            set_busy(search, next_of(&list, i), false);
+            set_busy(search, list[i].next, false);
         }
         if (search->stopped) {
             return 0;
         }
         if (value > best) {
             best = value;
-            best_move = list.square[i];
+            best_move = list[i].square;
         }
     }
     store(bucket, board, empties,
@@ -614,47 +519,46 @@ static int open_window(struct search *search, struct othello_board board, unsign
         unsigned reply;
         return -open_window(search, othello_pass(board), empties, -beta, -alpha, &reply);
     }
-    struct bucket *bucket = bucket_of(search, board, empties);
+    struct bucket *bucket = bucket_of(search, board);
     struct found found = nothing;
     if (probe(bucket, board, &found) && found.doubt <= search->doubt &&
         (found.lower >= beta || found.upper <= alpha || found.lower == found.upper)) {
         *best_move = found.move;
         return found.lower >= beta ? found.lower : found.upper;
     }
-    struct moves list;
-    if (list_moves(board, moves, &list)) {
-        *best_move = list.square[0];
+    struct move list[MOVES_MAX];
+    const unsigned n = othello_count(moves);
+    if (list_moves(board, moves, list)) {
+        *best_move = list[0].square;
         return OTHELLO_SCORE_MAX;
     }
-    find_answers(&list);
+    find_answers(list, n);
+    order_moves(board, list, n, empties, found.move);
     int best = NONE;
     unsigned i;
-    struct turns turns;
-    begin_turns(search, &turns, (struct order){board, empties, alpha}, &list, found.move);
-    while (best < beta && next_turn(search, &turns, &i)) {
-        const bool is_first = turns.next == 1;
+    struct turns turns = {.moves = n, .divides = search->divides && empties >= DIVIDED_EMPTIES};
+    while (best < beta && next_turn(search, &turns, list, &i)) {
         if (turns.divides) {
-            set_busy(search, next_of(&list, i), true);
+            set_busy(search, list[i].next, true);
         }
         const int above = best > alpha ? best : alpha;
         int value = above;
         unsigned reply;
-        if (!is_first || above + 2 == beta) {
-            value =
-                -null_window(search, next_of(&list, i), list.answers[i], empties - 1, -above - 2);
+        if (i != 0 || above + 2 == beta) {
+            value = -null_window(search, list[i].next, list[i].answers, empties - 1, -above - 2);
         }
-        if (!search->stopped && (is_first || value > above) && value < beta && above + 2 < beta) {
-            value = -open_window(search, next_of(&list, i), empties - 1, -beta, -above, &reply);
+        if (!search->stopped && (i == 0 || value > above) && value < beta && above + 2 < beta) {
+            value = -open_window(search, list[i].next, empties - 1, -beta, -above, &reply);
         }
         if (turns.divides) {
-            set_busy(search, next_of(&list, i), false);
+            set_busy(search, list[i].next, false);
         }
         if (search->stopped) {
             return 0;
         }
         if (value > best) {
             best = value;
-            *best_move = list.square[i];
+            *best_move = list[i].square;
         }
     }
     store(bucket, board, empties,
@@ -702,15 +606,7 @@ static int solve(struct search *search, struct othello_board board, int alpha, i
 bool othello_solve(struct othello_memory *memory, struct othello_board board, int alpha, int beta,
                    const struct game_solver *solver, int *value, unsigned *move)
 {
-    struct search search;
-    memset(&search, 0, offsetof(struct search, near));
-    search.memory = memory;
-    search.solver = solver;
-    search.count_nodes = POLL_NODES;
-    const unsigned empties = othello_count(othello_empties(board));
-    search.near_log = empties <= SMALL_EMPTIES ? SMALL_NEAR_LOG : NEAR_LOG;
-    search.near_empties = empties <= NEAR_EMPTIES ? empties - (empties != 0) : NEAR_EMPTIES;
-    memset(search.near, 0, sizeof(struct bucket) << search.near_log);
+    struct search search = {.memory = memory, .solver = solver, .count_nodes = POLL_NODES};
     if (solver != NULL && solver->count_nodes != 0) {
         search.count_nodes = solver->count_nodes;
     }

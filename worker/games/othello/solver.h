@@ -5,10 +5,9 @@
  * moves after which the opponent has fewest (fastest first, Buro and Weill). Before it there is a
  * selective search of the same board (ProbCut, Buro 1995), which takes a tenth of its nodes, and
  * another one before each node of many empty squares: they leave moves in the hash, which are tried
- * first, and bounds that only another selective search believes. Boards of few empty squares are
- * kept in a small hash on the stack (128 KB). Several searchers of one board say in the hash what
- * they are in (ABDADA, Weill 1996). The last squares are in last.h. Ideas as in Edax (R. Delorme,
- * T. Okuhara) and Zebra (G. Andersson).
+ * first, and bounds that only another selective search believes. Several searchers of one board
+ * say in the hash what they are in (ABDADA, Weill 1996). The last squares are in last.h. Ideas as
+ * in Edax (R. Delorme, T. Okuhara) and Zebra (G. Andersson).
  *
  * Threads: any; several may use one memory, also threads of several processes. Memory: the
  * caller's; nothing is allocated. Pure: a value is a function of board and window's answer alone,
