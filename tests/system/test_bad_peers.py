@@ -13,7 +13,7 @@ import time
 
 import client
 import cluster
-from cluster import BIN, SHORT, ROOT, Shard, check, equal, main, wait_until
+from cluster import STARVED, BIN, SHORT, ROOT, Shard, check, equal, main, wait_until
 
 MESSAGES = int(os.environ.get("MESSAGES", 10000 if SHORT else 60000))
 SEED = int(os.environ.get("SEED", 1))
@@ -121,4 +121,4 @@ TESTS = [a_bombarded_shard_serves_its_good_client, a_shard_is_the_same_after_a_b
 if __name__ == "__main__":
     if not os.access(os.path.join(BIN, "../tools/bombard"), os.X_OK) and os.path.abspath(BIN) == os.path.join(ROOT, "bin"):
         cluster.BIN = os.path.join(ROOT, "build", "release", "bin")
-    sys.exit(main(TESTS))
+    sys.exit(main(TESTS, unstable=STARVED))

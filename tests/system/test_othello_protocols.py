@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from cluster import SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, promised, run, scratch, wait_until
+from cluster import STARVED, SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, promised, run, scratch, wait_until
 from othello import PASS, SQUARES, START, Board, Gtp, Nboard, ggf, random_board
 
 # The session of the protocol's description.
@@ -683,4 +683,4 @@ if __name__ == "__main__":
         each_command_of_a_storm_has_one_response,
         kills_leave_nothing_behind,
         wrong_use_is_one_line,
-    ]))
+    ], unstable=STARVED))

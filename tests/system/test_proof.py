@@ -19,7 +19,7 @@ import zlib
 
 import client
 from bag_peer import Peer, Poisoner
-from cluster import ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, path_of, run, scratch, wait_until
+from cluster import STARVED, ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, path_of, run, scratch, wait_until
 from othello import PASS, SQUARES, Board, ending
 
 DATA = os.path.join(ROOT, "tests/data/othello")
@@ -675,4 +675,4 @@ if __name__ == "__main__":
         a_cluster_proves_and_goes_on, a_cluster_checks, more_leaves_than_answers_have_room_are_checked, a_false_leaf_is_named_over_a_cluster,
         who_calls_a_true_claim_false_is_found_out, what_others_share_answers_no_claim, one_program_writes_a_proof,
         a_damaged_proof_is_not_continued, only_what_is_true_is_continued, bombs_take_no_memory, large_proofs_are_refused,
-        only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))
+        only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker"), unstable=STARVED))

@@ -30,7 +30,7 @@ import zipfile
 
 import client
 import redis_servers
-from cluster import (QUICK, SHORT, ROOT, Process, Shard, answers, ask, ask_alone, check, equal, free_port, main, positions, scratch, start,
+from cluster import (STARVED, QUICK, SHORT, ROOT, Process, Shard, answers, ask, ask_alone, check, equal, free_port, main, positions, scratch, start,
                      wait_until)
 from test_keys import environment, ring
 
@@ -818,4 +818,4 @@ def test_annotate_says_what_is_missing():
 
 if __name__ == "__main__":
     tests = [item for name, item in list(globals().items()) if name.startswith("test_")]
-    sys.exit(main(tests[1:] if QUICK else tests))
+    sys.exit(main(tests[1:] if QUICK else tests, unstable=STARVED))

@@ -20,7 +20,7 @@ import socket
 import subprocess
 import sys
 
-from cluster import BIN, ROOT, Failure, Process, ask, check, equal, free_port, main, needs, positions, scratch, wait_until
+from cluster import STARVED, BIN, ROOT, Failure, Process, ask, check, equal, free_port, main, needs, positions, scratch, wait_until
 
 SCRIPT = os.path.join(ROOT, "deploy/slurm.sbatch")
 STRICT = ["--strict", "--select", "plain"]
@@ -260,4 +260,4 @@ def test_a_job_that_is_cancelled_says_what_it_has_found():
 
 
 if __name__ == "__main__":
-    sys.exit(main([item for name, item in list(globals().items()) if name.startswith("test_")]))
+    sys.exit(main([item for name, item in list(globals().items()) if name.startswith("test_")], unstable=STARVED))

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tarfile
 
-from cluster import ROOT, SHORT, Process, Shard, check, equal, main, needs, scratch, wait_until
+from cluster import STARVED, ROOT, SHORT, Process, Shard, check, equal, main, needs, scratch, wait_until
 from test_lib import at, install, library_path, missing, mode
 
 INSERT = os.path.join(ROOT, "examples/stockfish/insert.py")
@@ -217,4 +217,4 @@ TESTS = [test_two_processes_of_a_small_engine_need_fewer_nodes, test_each_place_
          test_engines_together_outlive_each_other, test_what_an_engine_prints_ends_no_search, test_fairy_stockfish]
 
 if __name__ == "__main__":
-    sys.exit(main(TESTS))
+    sys.exit(main(TESTS, unstable=STARVED))

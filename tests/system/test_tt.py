@@ -17,7 +17,7 @@ import zmq
 import client
 import redis_servers
 from client import BESIDE, EXACT, LOWER, UNKNOWN_HIGH, UNKNOWN_LOW, UPPER, Client
-from cluster import Process, Shard, ask, at, check, equal, free_port, main, run, wait_until
+from cluster import STARVED, Process, Shard, ask, at, check, equal, free_port, main, run, wait_until
 
 KEY = "0123456789abcdef"
 E2E4 = 12 | 28 << 6  # from | to << 6, without the kind of move
@@ -94,8 +94,13 @@ def a_key_is_as_good_as_a_position():
 def it_reads_what_a_search_has_found():
     shards = [Shard(memory="8M"), Shard(memory="8M")]
     place = names(shards)
-    answer, = ask("startpos", "--servers", place, "--depth", 6, "--strict", "--private")
-    root = one(place, "peek", "startpos", "--strict")
+
+    def is_found():
+        """A front-end waits for one shard: on a busy machine it may be done before it meets the one that has the key."""
+        answer, = ask("startpos", "--servers", place, "--depth", 6, "--strict", "--private")
+        root = one(place, "peek", "startpos", "--strict")
+        return (answer, root) if root["known"] else None
+    answer, root = wait_until(is_found, "the root in the table")
     equal((root["entry_depth"], root["lower"], root["upper"], root["move_text"]),
           (6, answer["score"], answer["score"], answer["bestmove"]))
     equal(one(place, "ask", "startpos", "--strict", "--depth", 6)["score"], answer["score"])
@@ -581,4 +586,4 @@ TESTS = [what_is_stored_is_asked_and_peeked_at, a_key_is_as_good_as_a_position, 
          with_keys_an_administrator_flushes, a_redis_is_a_table_like_any_other]
 
 if __name__ == "__main__":
-    sys.exit(main(TESTS))
+    sys.exit(main(TESTS, unstable=STARVED))

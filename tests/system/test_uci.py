@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from cluster import SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, run, scratch, wait_until
+from cluster import STARVED, SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, run, scratch, wait_until
 from uci import Uci, legal_moves
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -505,4 +505,4 @@ if __name__ == "__main__":
         shards_are_served_while_the_line_of_a_mate_is_sought,
         a_reader_that_does_not_read_stops_no_search,
         each_go_has_one_answer,
-    ]))
+    ], unstable=STARVED))

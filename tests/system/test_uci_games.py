@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from cluster import SHORT, ROOT, SANITIZED, Cluster, Shard, Worker, check, equal, main, needs, path_of
+from cluster import STARVED, SHORT, ROOT, SANITIZED, Cluster, Shard, Worker, check, equal, main, needs, path_of
 
 SEED = int(os.environ.get("TEST_SEED", random.randrange(1 << 32)))
 VENV = os.path.join(ROOT, "build", "venv")
@@ -252,4 +252,4 @@ if __name__ == "__main__":
         only_named_moves_are_played,
         mates_are_proved,
         stops_at_any_moment,
-    ], programs=("abdada", "ttserver", "ttworker")))
+    ], programs=("abdada", "ttserver", "ttworker"), unstable=STARVED))
