@@ -78,6 +78,13 @@ def a_match_that_was_killed_goes_on():
     equal((again, said_again.splitlines()[-1]), (0, said.splitlines()[-1]))
     status, said = play(*options, "--log", killed, "--seed", 2)
     check(status == 1 and "is of another match" in said, said)
+    for text in "the text of somebody", "rubbish\n{}\n":
+        with open(killed, "w", encoding="ascii") as file:
+            file.write(text)
+        status, said = play(*options, "--log", killed)
+        check(status == 1 and "is no log of a match" in said and "Traceback" not in said, said)
+        with open(killed, encoding="ascii") as file:
+            equal(file.read(), text)
 
 
 @needs_chess

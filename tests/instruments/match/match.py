@@ -261,12 +261,17 @@ class Log:
             return
         text = ""
         if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8", errors="replace") as file:
                 text = file.read()
         lines = text[:text.rfind("\n") + 1].splitlines()
-        if lines and json.loads(lines[0]) != head:
+        try:
+            first, *self.pairs = [json.loads(line) for line in lines] or [head]
+        except ValueError:
+            first = None
+        if first is None or not (lines or json.dumps(head).startswith(text)):
+            sys.exit(f"match: {path} is no log of a match: name another file")
+        if first != head:
             sys.exit(f"match: {path} is of another match: {lines[0]}, not {json.dumps(head)}")
-        self.pairs = [json.loads(line) for line in lines[1:]]
         with open(path, "a", encoding="utf-8") as file:
             file.truncate(len(text[:text.rfind("\n") + 1].encode()))
         self.file = open(path, "a", encoding="utf-8")  # pylint: disable=consider-using-with
