@@ -223,9 +223,8 @@ const struct game game_chess = {
     .parse_move = parse_move,
 };
 
-void chess_forget(void *position)
+static void forget(struct chess_position *chess)
 {
-    struct chess_position *chess = position;
     enum { KEPT = CHESS_HALFMOVES_DRAWN + 2 };
     if (chess->ply > KEPT) {
         memmove(chess->undo, &chess->undo[chess->ply - KEPT], KEPT * sizeof chess->undo[0]);
@@ -237,5 +236,15 @@ void chess_forget(void *position)
     }
     if (chess->fullmove > CHESS_COUNTER_MAX) {
         chess->fullmove = CHESS_COUNTER_MAX;
+    }
+}
+
+void chess_play(void *position, uint16_t move)
+{
+    enum { PLAYED_MAX = 600 };
+    struct chess_position *chess = position;
+    game_chess.make(position, move);
+    if (chess->ply >= PLAYED_MAX) {
+        forget(chess);
     }
 }

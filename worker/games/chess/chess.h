@@ -11,8 +11,8 @@
 
 extern const struct game game_chess;
 
-/* Forgets the moves made that no draw can depend on any more, so that more can be made: a hundred
- * plies are kept. None of them can be taken back after it. */
-void chess_forget(void *position);
+/* Makes a move of a game, which may have more moves than a position has room for: after 600 plies
+ * the position forgets those that no draw can depend on any more. The move cannot be unmade. */
+void chess_play(void *position, uint16_t move);
 
 #endif

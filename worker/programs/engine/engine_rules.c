@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HISTORY_MAX = 600 };
-
 /* The moves behind the position itself, whose text is copied; false: it is none. */
 static bool split(const char *position, char fen[GAME_TEXT_MAX], const char **moves)
 {
@@ -32,16 +30,11 @@ static bool split(const char *position, char fen[GAME_TEXT_MAX], const char **mo
 
 static bool make(struct job *job, const char *word)
 {
-    static unsigned const every = HISTORY_MAX;
-    struct chess_position *position = job->position;
     uint16_t move;
-    if (job->game->parse_move(position, word, &move) != ERR_OK) {
+    if (job->game->parse_move(job->position, word, &move) != ERR_OK) {
         return false;
     }
-    job->game->make(position, move);
-    if (position->ply % every == 0) { /* too old to be repeated */
-        chess_forget(position);
-    }
+    chess_play(job->position, move);
     return true;
 }
 

@@ -26,7 +26,6 @@
 static const char program[] = "abdada uci";
 
 enum {
-    HISTORY_MAX = 600,
     PERFT_DEPTH_MAX = 9, /* nothing ends it but its end */
 };
 
@@ -500,21 +499,15 @@ static void go(struct uci *u, char *words)
 
 /* ---- positions and options ---- */
 
-/* A game may be longer than a position has room for: what is too old to be repeated is forgotten.
- */
 static bool make_moves(struct job *job, char *moves, char *why, size_t size)
 {
-    unsigned made = 0;
     for (char *word; (word = strtok_r(moves, " \t", &moves)) != NULL;) {
         uint16_t move;
         if (job->game->parse_move(job->position, word, &move) != ERR_OK) {
             snprintf(why, size, "'%.80s' is not a legal move here", word);
             return false;
         }
-        job->game->make(job->position, move);
-        if (++made % HISTORY_MAX == 0) {
-            chess_forget(job->position);
-        }
+        chess_play(job->position, move);
     }
     job->game->format(job->position, job->text);
     return true;
