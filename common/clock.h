@@ -23,6 +23,11 @@ static inline uint64_t clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static inline uint64_t clock_after_ms(uint64_t now_us, uint32_t ms)
+{
+    return now_us + ms * UINT64_C(1000);
+}
+
 /* CPU time that this thread has had so far. */
 static inline uint64_t clock_cpu_ns(void)
 {

@@ -69,7 +69,6 @@ struct front {
     unsigned failures;
     char seen[SEEN_MAX][UCI_MOVE_MAX];
     unsigned seens;
-    uint64_t own_nps;
     struct engine_voice voice[VOICES_MAX];
     unsigned voices;
     /* its job */
@@ -91,11 +90,6 @@ struct front {
 
 static atomic_bool quitting;
 
-static uint64_t after_ms(uint64_t now_us, uint32_t ms)
-{
-    return now_us + ms * UINT64_C(1000);
-}
-
 static void replace(char **text, const char *with)
 {
     char *copy = strdup(with);
@@ -103,6 +97,12 @@ static void replace(char **text, const char *with)
         free(*text);
         *text = copy;
     }
+}
+
+/* For "stop" or "ponderhit". */
+static bool answer_waits(const struct front *f)
+{
+    return f->limits.infinite || f->limits.ponder;
 }
 
 /* ---- options ---- */
@@ -272,7 +272,7 @@ static void post_job(struct front *f, bool fits, uint64_t now)
     }
     if (!fits || !engine_job_write(&f->job, &f->engine, &f->set, f->limits.others, f->new_game) ||
         !engine_rules_shorten(f->position, is_chess(f), is_chess960(f), f->job.position)) {
-        printf("info string this search is too long for a job: the others have a rest\n");
+        printf("info string this search is too long for a job: only this host searches it\n");
         return;
     }
     const struct proto_job_post post = {
@@ -441,7 +441,7 @@ static void request_stop(struct front *f, uint64_t now)
     }
     if (f->is_begun && !f->is_done) {
         uci_engine_stop(&f->engine, now);
-        const uint64_t due = after_ms(now, STOPPED_MS);
+        const uint64_t due = clock_after_ms(now, STOPPED_MS);
         f->limits.answer_us =
             f->limits.answer_us != 0 && f->limits.answer_us < due ? f->limits.answer_us : due;
         f->limits.stop_us = 0;
@@ -462,7 +462,7 @@ static void begin(struct front *f, const char *words, uint64_t now)
     f->is_begun = f->owes_hit = f->is_stopped = f->is_done = false;
     f->own[0] = '\0';
     f->failures = f->seens = 0;
-    f->own_nps = f->wait_us = 0;
+    f->wait_us = 0;
     f->voice[0] = (struct engine_voice){.instance = 0};
     f->voices = 1;
     f->phase = FRONT_SEARCHING;
@@ -504,7 +504,7 @@ static bool is_enough(const struct front *f, uint64_t now)
 
 static void search_on(struct front *f, uint64_t now)
 {
-    const bool is_held = f->limits.infinite || f->limits.ponder;
+    const bool is_held = answer_waits(f);
     const bool is_given_up = f->failures >= FAILURES_MAX;
     if (!f->is_begun && f->engine.state == UCI_ENGINE_IDLE && !is_given_up) {
         const size_t size = strlen(f->go) + 128;
@@ -594,7 +594,7 @@ static void on_bestmove(struct front *f, const char *line, uint64_t now)
     (void)uci_next_word(&rest, move, sizeof move);
     see(f, move);
     f->is_done = true;
-    if (f->phase == FRONT_SEARCHING && !f->limits.infinite && !f->limits.ponder) {
+    if (f->phase == FRONT_SEARCHING && !answer_waits(f)) {
         close_search(f, now);
     }
 }
@@ -751,9 +751,8 @@ static void run(struct front *f)
         serve_engine(f, now);
         serve_gui(f, &held);
         now = clock_us(); /* a search may have begun */
-        const bool is_held = f->limits.infinite || f->limits.ponder;
         const bool is_leaving =
-            f->is_leaving || atomic_load(&quitting) || (f->is_at_end && is_held);
+            f->is_leaving || atomic_load(&quitting) || (f->is_at_end && answer_waits(f));
         if (is_leaving && f->phase != FRONT_IDLE && !f->is_stopped) {
             request_stop(f, now);
         }

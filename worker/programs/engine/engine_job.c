@@ -66,12 +66,6 @@ static bool is_harmless(const struct uci_option *option)
     return option->kind != UCI_STRING || is_listed(harmless, option->name);
 }
 
-static const char *last_part(const char *value)
-{
-    const char *slash = strrchr(value, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : value;
-}
-
 /* ---- for the front-end ---- */
 
 void engine_job_game(const char *name, char game[ENGINE_GAME_MAX])
@@ -103,7 +97,7 @@ bool engine_job_write(struct engine_job *job, const struct uci_engine *engine,
             !uci_values_agree(s->value, option->normal)) {
             ok = strstr(s->value, between) == NULL &&
                  append(job->search, "%s%s=%s", between, option->name,
-                        option->kind == UCI_STRING ? last_part(s->value) : s->value);
+                        option->kind == UCI_STRING ? uci_last_name(s->value) : s->value);
         }
     }
     return ok && append(job->search, "%s%s=%" PRIx64, between, new_game_name, new_game);

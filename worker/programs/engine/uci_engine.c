@@ -26,11 +26,6 @@ enum {
     NOT_FOUND = 127,
 };
 
-static uint64_t after_ms(uint64_t now_us, uint32_t ms)
-{
-    return now_us + ms * UINT64_C(1000);
-}
-
 enum err uci_engine_open(struct uci_engine *e, const char *command)
 {
     memset(e, 0, sizeof *e);
@@ -141,7 +136,7 @@ void uci_engine_start(struct uci_engine *e, uint64_t now_us)
     (void)signal(SIGPIPE, SIG_IGN); /* it may end while we write */
     (void)signal(SIGCHLD, SIG_DFL); /* signals.h */
     const unsigned deaths = e->deaths < REVIVE_DOUBLED_MAX ? e->deaths : REVIVE_DOUBLED_MAX;
-    e->start_us = after_ms(now_us, deaths == 0 ? 0 : REVIVE_MS << deaths);
+    e->start_us = clock_after_ms(now_us, deaths == 0 ? 0 : REVIVE_MS << deaths);
     clear(e);
     if (pipe2(in, O_CLOEXEC) != 0) {
         return;
@@ -172,7 +167,7 @@ void uci_engine_start(struct uci_engine *e, uint64_t now_us)
     e->state = UCI_ENGINE_STARTING;
     e->name[0] = e->greeting[0] = '\0';
     e->options = 0;
-    e->due_us = after_ms(now_us, UCI_ENGINE_START_MS);
+    e->due_us = clock_after_ms(now_us, UCI_ENGINE_START_MS);
     e->active_us = now_us;
     put(e, "uci\n", strlen("uci\n"));
     flush(e);
@@ -258,7 +253,7 @@ uint32_t uci_engine_ask(struct uci_engine *e, uint64_t now_us)
     }
     uci_engine_send(e, "isready");
     if (e->state == UCI_ENGINE_IDLE) {
-        e->due_us = after_ms(now_us, UCI_ENGINE_READY_MS);
+        e->due_us = clock_after_ms(now_us, UCI_ENGINE_READY_MS);
     }
     return ++e->asked;
 }
@@ -280,17 +275,17 @@ void uci_engine_stop(struct uci_engine *e, uint64_t now_us)
 {
     if (e->state == UCI_ENGINE_PREPARING && !e->stops) {
         e->stops = true; /* it is to say a move all the same */
-        e->due_us = after_ms(now_us, UCI_ENGINE_STOP_MS);
+        e->due_us = clock_after_ms(now_us, UCI_ENGINE_STOP_MS);
     } else if (e->state == UCI_ENGINE_SEARCHING) {
         uci_engine_send(e, "stop");
         e->state = UCI_ENGINE_STOPPING;
-        e->due_us = after_ms(now_us, UCI_ENGINE_STOP_MS);
+        e->due_us = clock_after_ms(now_us, UCI_ENGINE_STOP_MS);
     }
 }
 
 void uci_engine_hurry(struct uci_engine *e, uint64_t now_us)
 {
-    const uint64_t due_us = after_ms(now_us, UCI_ENGINE_HURRY_MS);
+    const uint64_t due_us = clock_after_ms(now_us, UCI_ENGINE_HURRY_MS);
     uci_engine_stop(e, now_us);
     if (uci_engine_is_busy(e) && (e->due_us == 0 || due_us < e->due_us)) {
         e->due_us = due_us;
@@ -339,7 +334,7 @@ static enum uci_said on_ready(struct uci_engine *e, uint64_t now_us)
         e->lost = 0;
     }
     if (e->state == UCI_ENGINE_IDLE) {
-        e->due_us = e->done == e->asked ? 0 : after_ms(now_us, UCI_ENGINE_READY_MS);
+        e->due_us = e->done == e->asked ? 0 : clock_after_ms(now_us, UCI_ENGINE_READY_MS);
     } else if (e->state == UCI_ENGINE_PREPARING && (int32_t)(e->done - e->barrier) >= 0) {
         e->state = UCI_ENGINE_SEARCHING;
         e->due_us = 0;
@@ -395,11 +390,11 @@ static void check_clock(struct uci_engine *e, uint64_t now_us)
     if (e->state != UCI_ENGINE_SEARCHING || e->has_ended) {
         return;
     }
-    if (now_us < after_ms(e->active_us, UCI_ENGINE_SILENT_MS)) {
+    if (now_us < clock_after_ms(e->active_us, UCI_ENGINE_SILENT_MS)) {
         e->due_us = 0;
     } else if (e->probe == 0) {
         e->probe = uci_engine_ask(e, now_us);
-        e->due_us = e->answers ? after_ms(now_us, UCI_ENGINE_ALIVE_MS) : 0;
+        e->due_us = e->answers ? clock_after_ms(now_us, UCI_ENGINE_ALIVE_MS) : 0;
     }
 }
 

@@ -1,8 +1,10 @@
 #include "worker/programs/engine/uci_text.h"
 
-#include "worker/games/game.h"
+#include "worker/games/chess/chess.h"
+#include "worker/programs/score.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,13 +143,9 @@ void uci_info_total(const char *text, uint64_t nodes, uint64_t nps, char *out, s
 
 void uci_score_text(int score, char *out, size_t size)
 {
-    if (score > GAME_MATE_MIN) {
-        snprintf(out, size, "mate %d", (GAME_MATE - score + 1) / 2);
-    } else if (score < -GAME_MATE_MIN) {
-        snprintf(out, size, "mate %d", -((GAME_MATE + score) / 2));
-    } else {
-        snprintf(out, size, "cp %d", score);
-    }
+    int64_t value;
+    const char *kind = score_kind(&game_chess, score, &value);
+    snprintf(out, size, "%s %" PRId64, kind, value);
 }
 
 /* ---- options ---- */
@@ -226,7 +224,7 @@ bool uci_option_takes(const struct uci_option *option, const char *value)
     return option->kind != UCI_COMBO || strstr(option->vars, var) != NULL;
 }
 
-static const char *last_name(const char *value)
+const char *uci_last_name(const char *value)
 {
     const char *at = value;
     for (const char *p = value; *p != '\0'; p++) {
@@ -237,7 +235,7 @@ static const char *last_name(const char *value)
 
 bool uci_values_agree(const char *one, const char *other)
 {
-    return strcmp(last_name(one), last_name(other)) == 0;
+    return strcmp(uci_last_name(one), uci_last_name(other)) == 0;
 }
 
 bool uci_cut_option(char *words, char **name, char **value)

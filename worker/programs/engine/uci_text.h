@@ -56,8 +56,9 @@ struct uci_option {
 bool uci_option_read(const char *text, struct uci_option *out);
 /* Whether a check, spin or combo has that value; the others have every one. */
 bool uci_option_takes(const struct uci_option *option, const char *value);
-/* Whether two values are the same: files by their last name, as hosts keep them in different
- * folders; an empty one may be written "<empty>". */
+/* The last name of a path; "" for an empty value, which may be written "<empty>". */
+const char *uci_last_name(const char *value);
+/* Whether two values have the same last name: hosts keep a file in different folders. */
 bool uci_values_agree(const char *one, const char *other);
 
 /* Cuts "name NAME... [value VALUE]", which is changed: names have single blanks between their
