@@ -17,7 +17,7 @@
 
 #define PROTO_VERSION 9 /* that is spoken here (PROTOCOL.md section 12) */
 
-/* OP(list name, C struct of one element, fields). Those of the table have their structs in tt.h. */
+/* OP(list name, C struct of one element, fields). Structs of table operations are in tt.h. */
 #define PROTO_OPS(OP)                                                                      \
     OP(asks, struct tt_ask,                                                                \
        F(u64, key) F(u8, depth) F(i16, alpha) F(i16, beta) F(u8, flags) F(u16, slot))      \

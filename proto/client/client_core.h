@@ -186,7 +186,7 @@ struct part *part_find(struct client *c, uint32_t request, unsigned shard);
 void part_lose(struct client *c, struct part *part);
 void part_lose_all_of(struct client *c, unsigned shard);
 
-/* What the message received last says: for client_next. */
+/* Adds an event of the message received last, for client_next. */
 void event_put(struct client *c, struct client_event event);
 
 /* ---- client_shard.c: sessions, timeouts_in_row, the map ---- */

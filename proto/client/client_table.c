@@ -131,7 +131,7 @@ void client_cancel(struct client *c, uint32_t ticket)
 }
 
 /* Sends a ticket's asks, or `peeks`, that belong to one shard: in one message, or as many as its
- * batch_max needs. What cannot be sent now belongs to nobody. */
+ * batch_max needs. A node that cannot be sent now has no owner. */
 static void send_to_owner(struct client *c, struct ticket *t, unsigned shard,
                           const struct tt_peek *peeks)
 {
