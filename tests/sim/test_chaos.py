@@ -5,7 +5,6 @@ and every build makes the same runs.
 RUNS: how many random runs (300). BIN: the binaries. OTHER_BINS: further builds, separated by
 colons, that must give the same traces; those that are not there are left out.
 """
-import itertools
 import json
 import os
 import re
@@ -110,29 +109,29 @@ def endings_of_othello_keep_their_scores():
 
 
 def planted_faults_are_caught():
-    for plant, broken in (("skip-release:1000", "sessions in good order"),
-                          ("never-expire-sessions", "sessions of the dead"),
-                          ("never-expire", "past their age limit"),
-                          ("skip-stop", "did not leave a job"),
-                          ("lose-reports", "last reports missing"),
-                          ("stale-index", "unevenly on jobs"),
-                          ("half-made", "half-made tables"),
-                          ("lose-flushes", "told wrong"),
-                          ("stray-letters", "told wrong"),
-                          ("lose-rows", "told wrong"),
-                          ("lose-rest", "streams that are no ZMTP"),
-                          ("lose-budget", "budgets of connections"),
-                          ("keep-half-open", "connections left"),
-                          ("false-results", "sequentially"),
-                          ("wall-clock", "sessions of the dead"),
-                          ("compare-clocks", "pairs without a session"),
-                          ("skip-sync", "snapshots lost"),
-                          ("skip-folder-sync", "snapshots lost"),
-                          ("believe-sync", "snapshots lost"),
-                          ("short-is-whole", "snapshots lost"),
-                          ("trust-sums", "never written")):
-        for first, last in itertools.pairwise((0, 10, 25, 60, 120, 300)):  # few seeds have what some faults need
-            first += 1
+    """Each by the seed named here, or by one of the first 300 when seeds have come to mean something else."""
+    for plant, broken, seed in (("skip-release:1000", "sessions in good order", 6),
+                                ("never-expire-sessions", "sessions of the dead", 1),
+                                ("never-expire", "past their age limit", 18),
+                                ("skip-stop", "did not leave a job", 1),
+                                ("lose-reports", "last reports missing", 1),
+                                ("stale-index", "unevenly on jobs", 6),
+                                ("half-made", "half-made tables", 8),
+                                ("lose-flushes", "told wrong", 31),
+                                ("stray-letters", "told wrong", 2),
+                                ("lose-rows", "told wrong", 2),
+                                ("lose-rest", "streams that are no ZMTP", 6),
+                                ("lose-budget", "budgets of connections", 8),
+                                ("keep-half-open", "connections left", 12),
+                                ("false-results", "sequentially", 31),
+                                ("wall-clock", "sessions of the dead", 69),
+                                ("compare-clocks", "pairs without a session", 7),
+                                ("skip-sync", "snapshots lost", 6),
+                                ("skip-folder-sync", "snapshots lost", 6),
+                                ("believe-sync", "snapshots lost", 59),
+                                ("short-is-whole", "snapshots lost", 17),
+                                ("trust-sums", "never written", 60)):
+        for first, last in ((seed, seed), (1, 10), (11, 25), (26, 60), (61, 120), (121, 300)):
             status, failures, _ = chaos(f"{first}..{last}", "--plant", plant)
             caught = [f for f in failures if broken in f["broken"]]
             print(f"# {plant}: {len(caught)} of runs {first}..{last} break by '{broken}'")

@@ -23,7 +23,7 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 FIELDS = """id position depth score score_kind bestmove pv nodes own_nodes time_ms nps workers
     shards_up shards refused duplicated overhead_estimate waiting bytes""".split()  # promised by the command-line contract
 DEPTH = 5 if SHORT else 6
-LONG, BRIEF = 2.0, 0.2  # seconds alone: for a kill to fall into; for helpers to come
+LONG, BRIEF = 1.0 if SHORT else 2.0, 0.2  # seconds alone: for a kill to fall into; for helpers to come
 STRICT = ["--strict", "--select", "plain"]
 
 

@@ -22,7 +22,7 @@ from uci import Talker
 
 reason = network.why_not()  # before anything else: it moves this process into a namespace of its own
 STRICT = ["--strict", "--select", "plain"]
-LONG_S = 1.0
+LONG_S = 0.5 if SHORT else 1.0
 CUT_S = 13.2        # TCP alone tries again at 0.2, 0.6, 1.4, 3.0, 6.2, 12.6 and 25.4 s, so that after this cut
 USED_AGAIN_S = 11   # a connection that waits for it is back after 12.2 s; 1.2 s is usual
 

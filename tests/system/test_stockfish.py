@@ -145,10 +145,18 @@ def test_engines_together_outlive_each_other():
     os.kill(children(process)[0], signal.SIGKILL)
     process.wait_line("engine 1 has ended", begin=at)
     process.wait_line("bestmove m[0-9]+", begin=at)
-    process.send("go depth 10")
-    os.kill(children(process)[-1], signal.SIGKILL)
+    last = children(process)[-1]
+    before = cpu_ticks(last)
+    process.send("go depth 15")
+    wait_until(lambda: cpu_ticks(last) > before, "the last engine to search")
+    os.kill(last, signal.SIGKILL)
     process.wait_line("bestmove 0000")
     equal(process.wait(), 0, process.tail())
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[11])
 
 
 LIAR = """

@@ -115,7 +115,7 @@ def games_at_odd_clocks_while_workers_and_shards_are_killed():
         board = chess.Board()
         with Cluster(shards=2, workers=2) as cluster, engine("--servers", cluster.servers) as white, \
                 engine("--servers", cluster.servers, Threads=2) as black:
-            while not board.is_game_over(claim_draw=True) and len(board.move_stack) < (60 if SHORT else 300):
+            while not board.is_game_over(claim_draw=True) and len(board.move_stack) < (24 if SHORT else 300):
                 if rng.randrange(12) == 0 or len(board.move_stack) == 4:  # one kill at least
                     kills += 1
                     which = rng.randrange(2)

@@ -125,6 +125,7 @@ enum err redis_shell_open(struct redis_shell **out, const struct redis_address *
     s->shards = redis_shell_shards(address);
     s->program = program;
     s->first = first != NULL ? first : s;
+    s->said_from_us = clock_us();
     s->random = rng_mix(clock_unique());
     snprintf(s->token, sizeof s->token, "%016llx", (unsigned long long)rng_next(&s->random));
     snprintf(s->channel, sizeof s->channel, "abdada:c:%s", s->token);
