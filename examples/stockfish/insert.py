@@ -68,6 +68,16 @@ def run(command, folder, **how):
     return done.stdout
 
 
+def arch_of(makefile):
+    """native; of a Makefile without it (15.1) what this CPU can do."""
+    with open(makefile, encoding="utf-8") as file:
+        if "native" in file.read():
+            return "native"
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        flags = file.read().split()
+    return "x86-64-avx2" if "avx2" in flags else "x86-64-modern" if "popcnt" in flags else "general-64"
+
+
 def build(src, compiling, linking, options):
     """By the engine's Makefile; where there is none, or no network is at hand, by the compiler."""
     if options.no_network or not os.path.exists(os.path.join(src, "Makefile")):
@@ -81,7 +91,8 @@ def build(src, compiling, linking, options):
             list(pool.map(lambda name: run(["g++", *flags, *compiling, "-c", name, "-o", name + ".o"], src), files))
         run(["g++", *[name + ".o" for name in files], "-o", "stockfish", "-pthread", *linking], src)
     else:
-        run(["make", f"-j{options.jobs}", "build", f"ARCH={options.arch}", "EXTRACXXFLAGS=" + " ".join(compiling),
+        arch = options.arch or arch_of(os.path.join(src, "Makefile"))
+        run(["make", f"-j{options.jobs}", "build", f"ARCH={arch}", "EXTRACXXFLAGS=" + " ".join(compiling),
              "EXTRALDFLAGS=" + " ".join(linking), "EXE=stockfish"], src)
 
 
@@ -99,7 +110,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources")
     parser.add_argument("out")
-    parser.add_argument("--arch", default="native", help="ARCH of the engine's Makefile (default: native)")
+    parser.add_argument("--arch", help="ARCH of the engine's Makefile (default: native, or the best of a Makefile without it)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--bench", default="bench", help="the command whose nodes are compared, such as 'bench 16 1 8'")
     parser.add_argument("--uci", action="append", default=[], metavar="LINE", help="a line for the engine before that")
