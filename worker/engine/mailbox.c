@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/rng.h"
 #include "proto/alias.h"
+#include "worker/search/handover/algorithms.h"
 #include "worker/table/remote.h"
 
 #include <pthread.h>
@@ -223,7 +224,7 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
         clock_open_condition(&box->came);
         all->count = i + 1;
         box->peer = malloc(MAILBOX_PEERS_MAX * sizeof *box->peer);
-        if (peers_open_work(&box->peers) != ERR_OK || box->peer == NULL) {
+        if (algorithms_open_work(&box->peers) != ERR_OK || box->peer == NULL) {
             mailboxes_close(&all);
             return ERR_NOMEM;
         }
@@ -251,7 +252,7 @@ void mailboxes_close(struct mailboxes **mailboxes)
         pthread_cond_destroy(&all->at[i].came);
         free(all->at[i].list);
         free(all->at[i].peer);
-        peers_close_work(&all->at[i].peers);
+        algorithms_close_work(&all->at[i].peers);
     }
     free(all);
     *mailboxes = NULL;

@@ -307,7 +307,7 @@ static enum err open_parts(struct lab_worker *w)
         err = join_host(w, seed);
     }
     if (err == ERR_OK) {
-        err = peers_open_work(&w->peers);
+        err = algorithms_open_work(&w->peers);
     }
     if (err != ERR_OK) {
         return err;
@@ -372,7 +372,7 @@ void lab_worker_kill(struct lab_worker *w)
     fiber_free(&w->fiber);
     worker_close(&w->worker);
     lab_front_close(&w->front);
-    peers_close_work(&w->peers);
+    algorithms_close_work(&w->peers);
     if (w->host != NULL && --w->host->users == 0) {
         embedded_close(&w->host->table);
     }

@@ -1,15 +1,17 @@
 #include "worker/search/handover/algorithms.h"
 
 #include "worker/search/children.h"
+#include "worker/search/handover/peers.h"
 #include "worker/search/handover/steal.h"
 #include "worker/search/handover/tasks.h"
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define STEALING .run = peers_run, .serve = peers_serve
-#define WITH_TASKS .run = peers_run, .serve = peers_serve, .visit = tasks_node
+#define STEALING .run = steal_run, .serve = steal_serve
+#define WITH_TASKS .run = tasks_run, .serve = tasks_serve, .visit = tasks_node
 
 /* ---- ybwc: Young Brothers Wait Concept (Feldmann 1993; Weill 1996, section 3.2) ----
  *
@@ -219,4 +221,24 @@ const char *algorithm_names(char names[ALGORITHM_NAMES_MAX])
                                    i == 0 ? "" : ", ", a->name);
     }
     return names;
+}
+
+/* ---- what a searcher keeps ---- */
+
+enum err algorithms_open_work(struct peers *p)
+{
+    *p = (struct peers){steal_open(), tasks_open(), task_work_open()};
+    if (p->steal == NULL || p->tasks == NULL || p->work == NULL) {
+        algorithms_close_work(p);
+        return ERR_NOMEM;
+    }
+    return ERR_OK;
+}
+
+void algorithms_close_work(struct peers *p)
+{
+    free(p->steal);
+    p->steal = NULL;
+    tasks_free(&p->tasks);
+    task_work_free(&p->work);
 }

@@ -6,7 +6,10 @@
 #ifndef WORKER_SEARCH_HANDOVER_ALGORITHMS_H
 #define WORKER_SEARCH_HANDOVER_ALGORITHMS_H
 
+#include "common/err.h"
 #include "worker/search/algorithm.h"
+
+struct peers;
 
 /* NULL: no algorithm of that name. */
 const struct algorithm *algorithm_by_name(const char *name);
@@ -23,5 +26,10 @@ enum { ALGORITHM_NAMES_MAX = 192 };
 
 /* Writes the names, separated by ", ", for messages. Returns `names`. */
 const char *algorithm_names(char names[ALGORITHM_NAMES_MAX]);
+
+/* What a searcher keeps for all of them (peers.h). ERR_NOMEM. */
+enum err algorithms_open_work(struct peers *peers);
+/* Takes what was opened in part, or not at all; nulls. */
+void algorithms_close_work(struct peers *peers);
 
 #endif

@@ -130,11 +130,6 @@ struct peer_port {
     uint64_t (*now_us)(void *self); /* any clock that goes on */
 };
 
-/* ERR_NOMEM. */
-enum err peers_open_work(struct peers *peers);
-/* Takes what was opened in part, or not at all; nulls. */
-void peers_close_work(struct peers *peers);
-
 /* A message of this searcher. Zeroes the padding, too: the bytes travel. */
 void peer_message(const struct search *s, struct peer_message *m, enum peer_kind kind);
 /* The moves from the root to the node of ply `length`. */
@@ -143,10 +138,8 @@ void peer_set_path(const struct search *s, struct peer_message *m, unsigned leng
 /* Milliseconds of the port's clock, for patience. */
 uint32_t peers_now_ms(const struct search *s);
 void peers_send(struct search *s, unsigned to, const struct peer_message *m);
-
-/* Functions of struct handover. */
-bool peers_run(struct search *s);
-void peers_serve(struct search *s);
+/* The next message of this job; false: none has come. */
+bool peers_receive(struct search *s, struct peer_message *out);
 
 /* Whether the search is one of several that send each other messages: it has a port, an algorithm
  * that needs them, and selection plain: a path has no passes, and no search of a node again without
@@ -155,6 +148,8 @@ bool peers_are_there(const struct search *s);
 
 /* Whether this search has no root of its own. */
 bool peers_helps(const struct search *s);
+/* Where it helps, between one work and the next: polls the environment. False: it says stop. */
+bool peers_poll(struct search *s);
 /* Where it helps: work at the node of that ply begins, part of that iteration. */
 void peers_begin_work(struct search *s, unsigned ply, unsigned iteration);
 

@@ -479,7 +479,7 @@ static void on_request(struct search *s, const struct peer_message *m)
     }
 }
 
-void steal_take(struct search *s, const struct peer_message *m)
+static void take(struct search *s, const struct peer_message *m)
 {
     struct steal *st = steal_of(s);
     switch ((enum peer_kind)m->kind) {
@@ -525,12 +525,19 @@ void steal_take(struct search *s, const struct peer_message *m)
     }
 }
 
-void steal_refuse_parked(struct search *s)
+void steal_serve(struct search *s)
 {
-    answer_parked(s, true);
+    struct peer_message m;
+    if (peers_are_there(s)) {
+        answer_parked(s, true);
+        while (peers_receive(s, &m)) {
+            take(s, &m);
+        }
+    }
 }
 
-void steal_begin(struct search *s)
+/* What is left of the last search is forgotten. */
+static void begin(struct search *s)
 {
     struct steal *st = steal_of(s);
     st->splits = st->parked_count = 0;
@@ -541,7 +548,8 @@ void steal_begin(struct search *s)
     st->random = rng_mix(s->options.seed + s->options.number + 1);
 }
 
-bool steal_work(struct search *s)
+/* What a searcher without a root does next. False: it has no work, and has asked for some. */
+static bool seek_work(struct search *s)
 {
     struct steal *st = steal_of(s);
     const struct peer_port *port = s->env.peers;
@@ -557,6 +565,25 @@ bool steal_work(struct search *s)
         ask(s, whom + (whom >= port->index), NULL);
     }
     return false;
+}
+
+bool steal_run(struct search *s)
+{
+    if (!peers_are_there(s)) {
+        return false;
+    }
+    begin(s);
+    if (!peers_helps(s)) {
+        return false;
+    }
+    s->iteration = 0; /* that of the last search says nothing of this one */
+    while (peers_poll(s)) {
+        steal_serve(s);
+        if (!seek_work(s)) {
+            s->env.peers->wait(s->env.peers->self);
+        }
+    }
+    return true;
 }
 
 /* ---- a node ---- */
@@ -579,7 +606,7 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
         if (s->stopped) {
             break;
         }
-        peers_serve(s);
+        steal_serve(s);
         watch_slaves(s, sp);
         if (!has_to_wait(s, n, sp)) {
             if (st->has_task) {

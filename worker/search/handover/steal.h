@@ -48,16 +48,9 @@ struct steal;
 /* NULL: no memory. For free(). */
 struct steal *steal_open(void);
 
-/* A search begins: what is left of the last one is forgotten. */
-void steal_begin(struct search *s);
-
-/* peers.h calls these: what a searcher without a root does next (false: it has no work; it has
- * asked for some); the requests kept since the poll before are refused; what came is taken and
- * answered.
- */
-bool steal_work(struct search *s);
-void steal_refuse_parked(struct search *s);
-void steal_take(struct search *s, const struct peer_message *message);
+/* Functions of struct handover. */
+bool steal_run(struct search *s);
+void steal_serve(struct search *s);
 
 struct node;
 

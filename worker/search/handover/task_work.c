@@ -1,4 +1,4 @@
-/* A worker's part of tasks.h. */
+/* A worker's part of tasks.h, and what is the same for both. */
 #include "worker/search/handover/tasks.h"
 #include "worker/search/node.h"
 
@@ -46,12 +46,6 @@ void task_work_free(struct task_work **work)
         free(*work);
         *work = NULL;
     }
-}
-
-void task_work_begin(struct search *s)
-{
-    task_work_of(s)->count = 0;
-    task_work_of(s)->is_running = false;
 }
 
 static struct task *task_of(struct task_work *t, uint64_t key)
@@ -170,16 +164,22 @@ static void on_drop(struct search *s, const struct peer_message *m)
     }
 }
 
-void tasks_take(struct search *s, const struct peer_message *m)
+void tasks_serve(struct search *s)
 {
-    if (s->env.peers->owns_root) {
-        if (m->kind == TASK_RESULT) {
-            tasks_take_result(s, m);
+    struct peer_message m;
+    if (!peers_are_there(s)) {
+        return;
+    }
+    if (!peers_helps(s)) {
+        tasks_take_results(s);
+        return;
+    }
+    while (peers_receive(s, &m)) {
+        if (m.kind == TASK_WORK) {
+            on_work(s, &m);
+        } else if (m.kind == TASK_DROP) {
+            on_drop(s, &m);
         }
-    } else if (m->kind == TASK_WORK) {
-        on_work(s, m);
-    } else if (m->kind == TASK_DROP) {
-        on_drop(s, m);
     }
 }
 
@@ -231,7 +231,8 @@ static void report(struct search *s, const struct task *task, uint32_t request, 
     peers_send(s, task->from, &m);
 }
 
-bool tasks_work(struct search *s)
+/* Searches the next iteration of the most important task. False: there is none. */
+static bool search_next(struct search *s)
 {
     struct task_work *t = task_work_of(s);
     struct task *first = first_task(t);
@@ -263,6 +264,27 @@ bool tasks_work(struct search *s)
     first->done = (uint8_t)depth;
     if (depth >= first->depth) {
         remove_task(t, first);
+    }
+    return true;
+}
+
+bool tasks_run(struct search *s)
+{
+    if (!peers_are_there(s)) {
+        return false;
+    }
+    tasks_begin(s);
+    if (!peers_helps(s)) {
+        return false;
+    }
+    task_work_of(s)->count = 0;
+    task_work_of(s)->is_running = false;
+    s->iteration = 0; /* that of the last search says nothing of this one */
+    while (peers_poll(s)) {
+        tasks_serve(s);
+        if (!search_next(s)) {
+            s->env.peers->wait(s->env.peers->self);
+        }
     }
     return true;
 }

@@ -416,7 +416,7 @@ static void want(struct search *s, const struct node *n, struct place *p)
     }
 }
 
-void tasks_take_result(struct search *s, const struct peer_message *m)
+static void take_result(struct search *s, const struct peer_message *m)
 {
     struct tasks *t = tasks_of(s);
     struct place *p =
@@ -438,6 +438,16 @@ void tasks_take_result(struct search *s, const struct peer_message *m)
     if (p->is_task && p->request == m->known.request && p->depth == m->known.depth) {
         p->depth = 0; /* the worker has nothing left to do there */
         t->is_new = true;
+    }
+}
+
+void tasks_take_results(struct search *s)
+{
+    struct peer_message m;
+    while (peers_receive(s, &m)) {
+        if (m.kind == TASK_RESULT) {
+            take_result(s, &m);
+        }
     }
 }
 
@@ -546,7 +556,7 @@ static bool await_results(struct search *s)
             return false;
         }
         s->env.peers->wait(s->env.peers->self);
-        peers_serve(s);
+        tasks_take_results(s);
         t->now_ms = peers_now_ms(s);
         if (t->is_new) {
             break;

@@ -56,15 +56,13 @@ struct task_work *task_work_open(void);
 void tasks_free(struct tasks **tasks);
 void task_work_free(struct task_work **work);
 
-/* A search begins: what is left of the last one is forgotten. */
-void tasks_begin(struct search *s);
-void task_work_begin(struct search *s);
+/* Functions of struct handover. */
+bool tasks_run(struct search *s);
+void tasks_serve(struct search *s);
 
-/* peers.h calls these: a worker searches the next iteration of its most important task (false: it
- * has none); what came; and of it, a result for the master. */
-bool tasks_work(struct search *s);
-void tasks_take(struct search *s, const struct peer_message *message);
-void tasks_take_result(struct search *s, const struct peer_message *message);
+/* The master's part of these: what is left of its last search is forgotten; what came is taken. */
+void tasks_begin(struct search *s);
+void tasks_take_results(struct search *s);
 
 /* A node of the master's tree, at the root pass after pass; a leaf if the game solves it
  * (`solves`). VISIT_CONTINUE: neither this node nor those below are of the master's tree. */
