@@ -59,7 +59,6 @@ FILE_MAX, FILE_WARN = 1000, 800
 CIRCLES = [
     ("worker/search", "children node quiesce select",
      "the search is recursive: a node searches its children, a child is a node"),
-    ("worker/engine", "engine engine_state", "engine_state.h is the inside of what engine.h declares"),
 ]
 
 BUDGETS = "tests/lint/budgets.txt"

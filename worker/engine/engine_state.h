@@ -1,4 +1,4 @@
-/* engine_state: what an engine is made of, for the files that make it work: engine.c, where all of
+/* engine_state: what an engine is made of, for the files that make it work: engine_run.c, where all
  * its threads search one position, and engine_bag.c, where each searches its own. In both the
  * threads search, and the caller tells its observer what they find.
  *
