@@ -166,7 +166,8 @@ static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
     return t;
 }
 
-/* ---- client_part.c: sending, outstanding requests, events ---- */
+/* ---- client_send.c: sending, outstanding requests, the queue of stores and releases, events ----
+ */
 
 /* Encodes and sends. A message that does not encode is a bug. */
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
@@ -185,6 +186,17 @@ struct part *part_find(struct client *c, uint32_t request, unsigned shard);
 /* Closes a part that will not be answered; its ticket waits for one less. */
 void part_lose(struct client *c, struct part *part);
 void part_lose_all_of(struct client *c, unsigned shard);
+
+/* False: something is still queued. */
+bool queue_flush(struct client *c, unsigned shard);
+/* Makes room for one more of `count`; false: there is none. */
+bool queue_room(struct client *c, unsigned shard, const unsigned *count);
+/* A leave will not reach the shard. */
+void queue_leak(struct client *c, unsigned shard);
+/* Queued stores become releases; counted as dropped. */
+void queue_abandon_stores(struct client *c, unsigned shard);
+/* Forgets what is queued; counts it. */
+void queue_drop_releases(struct client *c, unsigned shard);
 
 /* Adds an event of the message received last, for client_next. */
 void event_put(struct client *c, struct client_event event);
@@ -205,9 +217,10 @@ struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kin
 void shard_fall(struct client *c, unsigned shard, enum client_state state);
 void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
 void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
-/* The shard that passes on the letters of a job, or CLIENT_NOWHERE: slow or not, so that all
- * clients for whom the same shards are up agree. */
-unsigned shard_for_mail(const struct client *c, uint64_t job);
+/* The owner of a key among the first of `owners`, or CLIENT_NOWHERE: of a node among `owner_count`;
+ * of a job, for its letters, among `up_count`, slow or not, so that all clients for whom the same
+ * shards are up agree. */
+unsigned shard_owning(const struct client *c, uint64_t key, unsigned among);
 /* FLUSH is answered; `refused` says why it is not done, or is NULL. False: it was not asked. */
 bool shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
                       const struct proto_text *refused);
@@ -218,19 +231,6 @@ uint64_t shard_tick(struct client *c, unsigned shard);
 
 void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m);
 void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m);
-
-/* ---- client_queue.c: stores and releases, until they are sent ---- */
-
-/* False: something is still queued. */
-bool queue_flush(struct client *c, unsigned shard);
-/* Makes room for one more of `count`; false: there is none. */
-bool queue_room(struct client *c, unsigned shard, const unsigned *count);
-/* A leave will not reach the shard. */
-void queue_leak(struct client *c, unsigned shard);
-/* Queued stores become releases; counted as dropped. */
-void queue_abandon_stores(struct client *c, unsigned shard);
-/* Forgets what is queued; counts it. */
-void queue_drop_releases(struct client *c, unsigned shard);
 
 /* ---- client_job.c ---- */
 

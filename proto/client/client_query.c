@@ -83,7 +83,7 @@ unsigned client_share(struct client *c, const struct tt_store *results, unsigned
 bool client_mail_join(struct client *c, uint64_t job, bool takes_part, uint64_t now_us)
 {
     client_advance(c, now_us);
-    unsigned shard = shard_for_mail(c, job);
+    unsigned shard = shard_owning(c, job, c->up_count);
     struct proto_message m = {.type = PROTO_MAIL_JOIN};
     m.mail_join.job = takes_part ? job : 0;
     return shard != CLIENT_NOWHERE && shard_query(c, shard, PART_MAIL, &m) != NULL;
@@ -94,7 +94,7 @@ void client_mail(struct client *c, uint64_t job, uint64_t to, const uint8_t *bod
 {
     CHECK(length <= PROTO_BODY_MAX);
     client_advance(c, now_us);
-    unsigned shard = shard_for_mail(c, job);
+    unsigned shard = shard_owning(c, job, c->up_count);
     struct proto_message m = {.type = PROTO_MAIL};
     m.mail = (struct proto_mail){.job = job,
                                  .to = to,

@@ -85,15 +85,14 @@ static void shard_move(struct client *c, unsigned shard, enum client_state state
     map_rebuild(c);
 }
 
-/* Among the first of `owners`. */
-static unsigned owner_among(const struct client *c, uint64_t key, unsigned count)
+unsigned shard_owning(const struct client *c, uint64_t key, unsigned among)
 {
     unsigned best = CLIENT_NOWHERE;
     uint64_t best_weight = 0;
-    if (count == 1) {
+    if (among == 1) {
         return c->owners[0].shard;
     }
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < among; i++) {
         const struct owner *o = &c->owners[i];
         uint64_t weight = rng_mix(key ^ o->mixed_place);
         /* Equal weights mean one shard under two names: the first stands. */
@@ -107,12 +106,7 @@ static unsigned owner_among(const struct client *c, uint64_t key, unsigned count
 
 unsigned client_owner(const struct client *c, uint64_t key)
 {
-    return owner_among(c, key, c->owner_count);
-}
-
-unsigned shard_for_mail(const struct client *c, uint64_t job)
-{
-    return owner_among(c, job, c->up_count);
+    return shard_owning(c, key, c->owner_count);
 }
 
 /* ---- falling ---- */

@@ -179,8 +179,6 @@ static void put_if(struct client *c, bool is_in_range, struct client_event event
     }
 }
 
-static void apply(struct client *c, unsigned shard, const struct proto_message *m)
-{
 /* A message that is an event; one that is so if it answers a request. */
 #define EVENT(TYPE, KIND, field, from, is_in_range)                                             \
     case PROTO_##TYPE:                                                                          \
@@ -193,6 +191,34 @@ static void apply(struct client *c, unsigned shard, const struct proto_message *
                    (struct client_event){CLIENT_##KIND, shard, .field = &m->from}); \
         }                                                                           \
         break;
+
+void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
+                    uint64_t now_us)
+{
+    struct proto_message *m = &c->message;
+    CHECK(shard < c->options.shards);
+    CHECK_THAT(!c->has_event, "client: events are taken before the next message");
+    client_advance(c, now_us);
+    c->counters.messages_received++;
+    c->counters.bytes_received += length;
+
+    /* 1. Is it a message? A shard that does not speak our version says so in one of its own. */
+    bool is_read = proto_decode(c->decoder, bytes, length, m) == ERR_OK;
+    bool refuses_version = is_read && m->type == PROTO_ERROR && m->error.code == PROTO_ERR_VERSION;
+    if (!is_read || (m->version != PROTO_VERSION && !refuses_version)) {
+        c->counters.malformed++;
+        return;
+    }
+
+    /* 2. Does it come in a session, or begin or end one? */
+    const struct shard *s = &c->shards[shard];
+    bool begins = m->type == PROTO_WELCOME || m->type == PROTO_ERROR || m->type == PROTO_BYE;
+    if (s->state == CLIENT_ABSENT || s->state == CLIENT_LEFT || (!s->known && !begins)) {
+        c->counters.unexpected++;
+        return;
+    }
+
+    /* 3. What is it about? */
     switch (m->type) {
         ANSWER(STATS_ANSWER, STATS, STATS, stats, stats_answer, true)
         ANSWER(MEMBERS_ANSWER, MEMBERS, MEMBERS, members, members_answer, true)
@@ -241,34 +267,9 @@ static void apply(struct client *c, unsigned shard, const struct proto_message *
         c->counters.unexpected++;
         break;
     }
+}
 #undef EVENT
 #undef ANSWER
-}
-
-void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
-                    uint64_t now_us)
-{
-    struct proto_message *m = &c->message;
-    CHECK(shard < c->options.shards);
-    CHECK_THAT(!c->has_event, "client: events are taken before the next message");
-    client_advance(c, now_us);
-    c->counters.messages_received++;
-    c->counters.bytes_received += length;
-    bool is_read = proto_decode(c->decoder, bytes, length, m) == ERR_OK;
-    /* A shard that does not speak our version says so in one of its own. */
-    bool refuses_version = is_read && m->type == PROTO_ERROR && m->error.code == PROTO_ERR_VERSION;
-    if (!is_read || (m->version != PROTO_VERSION && !refuses_version)) {
-        c->counters.malformed++;
-        return;
-    }
-    const struct shard *s = &c->shards[shard];
-    bool begins = m->type == PROTO_WELCOME || m->type == PROTO_ERROR || m->type == PROTO_BYE;
-    if (s->state == CLIENT_ABSENT || s->state == CLIENT_LEFT || (!s->known && !begins)) {
-        c->counters.unexpected++;
-        return;
-    }
-    apply(c, shard, m);
-}
 
 /* ---- time ---- */
 

@@ -130,61 +130,59 @@ void client_cancel(struct client *c, uint32_t ticket)
     client_forget(c, ticket);
 }
 
-/* Sends a ticket's asks, or `peeks`, that belong to one shard: in one message, or as many as its
- * batch_max needs. A node that cannot be sent now has no owner. */
-static void send_to_owner(struct client *c, struct ticket *t, unsigned shard,
-                          const struct tt_peek *peeks)
-{
-    const struct tt_ask *asks = peeks == NULL ? t->asks : NULL;
-    for (unsigned from = 0, i = 0; from < t->count; from = i) {
-        struct proto_message m = {.type = asks != NULL ? PROTO_RETRIEVE_ASK : PROTO_PEEK};
-        unsigned n = 0;
-        for (; i < t->count && n < c->shards[shard].batch_max; i++) {
-            if (t->owner[i] == shard && asks != NULL) {
-                c->gathered_asks[n++] = asks[i];
-            } else if (t->owner[i] == shard) {
-                c->gathered[n++] = peeks[i];
-            }
-        }
-        if (asks != NULL) {
-            m.retrieve_ask.list = (struct proto_asks){n, c->gathered_asks};
-        } else {
-            m.peek.list = (struct proto_peeks){n, c->gathered};
-        }
-        /* After what is queued for the shard; NULL: it may not be asked now. */
-        struct part *part = n > 0 && queue_flush(c, shard)
-                                ? shard_query(c, shard, (enum part_kind)t->kind, &m)
-                                : NULL;
-        if (part != NULL) {
-            part->ticket = t->id;
-            t->waiting++;
-            t->deadline_us =
-                part->deadline_us > t->deadline_us ? part->deadline_us : t->deadline_us;
-            part->first = (uint16_t)from;
-            part->count = (uint16_t)n;
-            *(asks != NULL ? &c->counters.asks : &c->counters.peeks) += n;
-        }
-        for (unsigned k = from; part == NULL && k < i; k++) {
-            t->owner[k] = t->owner[k] == shard ? CLIENT_NOWHERE : t->owner[k];
-        }
-    }
-}
-
-/* Sends a ticket's asks, or `peeks`, to their owners. Returns its id, or 0 where nothing was sent,
- * and it is closed. */
+/* Sends a ticket's asks, or `peeks`. Returns its id, or 0 where nothing was sent, and it is closed.
+ */
 static uint32_t ticket_send(struct client *c, struct ticket *t, const struct tt_peek *peeks)
 {
+    const struct tt_ask *asks = peeks == NULL ? t->asks : NULL;
+    const uint32_t id = t->id;
     uint64_t asked = 0; /* bit set: the owners of these nodes */
+
+    /* 1. Whose is each node? */
     for (unsigned i = 0; i < t->count; i++) {
-        t->owner[i] = (uint8_t)client_owner(c, peeks != NULL ? peeks[i].key : t->asks[i].key);
+        t->owner[i] =
+            (uint8_t)shard_owning(c, asks != NULL ? asks[i].key : peeks[i].key, c->owner_count);
         asked |= UINT64_C(1) << t->owner[i];
     }
-    for (unsigned s = 0; s < c->options.shards; s++) {
-        if (asked >> s & 1) {
-            send_to_owner(c, t, s, peeks);
+
+    /* 2. One message to each owner, or as many as its batch_max needs, after what is queued for it.
+     * A node that cannot be sent now has no owner. */
+    for (; asked != 0; asked &= asked - 1) {
+        const unsigned shard = (unsigned)__builtin_ctzll(asked);
+        for (unsigned from = 0, i = 0; from < t->count; from = i) {
+            struct proto_message m = {.type = asks != NULL ? PROTO_RETRIEVE_ASK : PROTO_PEEK};
+            unsigned n = 0;
+            for (; i < t->count && n < c->shards[shard].batch_max; i++) {
+                if (t->owner[i] == shard && asks != NULL) {
+                    c->gathered_asks[n++] = asks[i];
+                } else if (t->owner[i] == shard) {
+                    c->gathered[n++] = peeks[i];
+                }
+            }
+            if (asks != NULL) {
+                m.retrieve_ask.list = (struct proto_asks){n, c->gathered_asks};
+            } else {
+                m.peek.list = (struct proto_peeks){n, c->gathered};
+            }
+            struct part *part = n > 0 && queue_flush(c, shard)
+                                    ? shard_query(c, shard, (enum part_kind)t->kind, &m)
+                                    : NULL;
+            for (unsigned k = from; part == NULL && k < i; k++) {
+                t->owner[k] = t->owner[k] == shard ? CLIENT_NOWHERE : t->owner[k];
+            }
+            if (part != NULL) {
+                part->ticket = id;
+                part->first = (uint16_t)from;
+                part->count = (uint16_t)n;
+                t->waiting++;
+                t->deadline_us =
+                    part->deadline_us > t->deadline_us ? part->deadline_us : t->deadline_us;
+                *(asks != NULL ? &c->counters.asks : &c->counters.peeks) += n;
+            }
         }
     }
-    uint32_t id = t->id;
+
+    /* 3. A ticket of which nothing was sent ends. */
     if (t->waiting == 0) {
         ticket_close(c, t);
         return 0;
@@ -282,10 +280,10 @@ bool client_next_deferred(struct client *c, uint64_t now_us, struct tt_ask *ask,
                           struct tt_answer *answer)
 {
     for (unsigned i = 0; c->deferred_count > 0 && i <= c->ticket_mask; i++) {
-        const struct ticket *t = &c->tickets[i];
-        *ask = t->one_ask;
-        if (client_is_deferred(c, t->id) &&
-            client_answer(c, t->id, now_us, answer) == CLIENT_READY) {
+        struct ticket *t = &c->tickets[i];
+        if (t->id != 0 && t->is_deferred && ticket_poll(c, t, PART_ASK, now_us) == CLIENT_READY) {
+            *ask = t->one_ask;
+            *answer = t->one_answer;
             return true;
         }
     }

@@ -15,29 +15,37 @@ void lane_close(struct lane *lane)
     }
 }
 
-bool lane_event(struct lane *lane, struct client_event *out)
+static void report(const struct lane *lane, const struct client_event *e)
 {
-    bool any = client_next(lane->client, out);
-    if (any && out->kind == CLIENT_HELLO_REFUSED && lane->refused != NULL) {
-        lane->refused(lane->self, out->shard, *out->refused.why);
+    if (e->kind == CLIENT_HELLO_REFUSED && lane->refused != NULL) {
+        lane->refused(lane->self, e->shard, *e->refused.why);
     }
-    unsigned twin = any && out->kind == CLIENT_SHARD_UP && lane->met_twin != NULL
-                        ? client_twin(lane->client, out->shard)
+    unsigned twin = e->kind == CLIENT_SHARD_UP && lane->met_twin != NULL
+                        ? client_twin(lane->client, e->shard)
                         : CLIENT_NOWHERE;
     if (twin != CLIENT_NOWHERE) {
         bool is_same =
-            client_shard(lane->client, out->shard).boot == client_shard(lane->client, twin).boot;
-        lane->met_twin(lane->self, out->shard, twin, is_same);
+            client_shard(lane->client, e->shard).boot == client_shard(lane->client, twin).boot;
+        lane->met_twin(lane->self, e->shard, twin, is_same);
+    }
+}
+
+bool lane_event(const struct lane *lane, struct client_event *out)
+{
+    bool any = client_next(lane->client, out);
+    if (any) {
+        report(lane, out);
     }
     return any;
 }
 
-bool lane_next(struct lane *lane, struct client_event *out)
+bool lane_next(const struct lane *lane, struct client_event *out)
 {
-    while (!lane_event(lane, out)) {
-        if (!lane_receive(lane)) {
+    while (!client_next(lane->client, out)) {
+        if (!lane->receive(lane->self, lane->client)) {
             return false;
         }
     }
+    report(lane, out);
     return true;
 }

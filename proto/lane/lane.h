@@ -70,10 +70,10 @@ static inline bool lane_receive(const struct lane *lane)
 }
 
 /* The lane is told what a shard refuses, and which shards have one place. */
-bool lane_event(struct lane *lane, struct client_event *out);
+bool lane_event(const struct lane *lane, struct client_event *out);
 /* Both: the next event, of messages that have arrived, too; false: none is left, and the next call
  * begins another round. Borrowed until the next call. */
-bool lane_next(struct lane *lane, struct client_event *out);
+bool lane_next(const struct lane *lane, struct client_event *out);
 
 /* Returns when it wants to be called again. */
 static inline uint64_t lane_tick(const struct lane *lane)
