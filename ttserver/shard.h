@@ -1,5 +1,6 @@
 /* shard: one core behind listening TCP sockets, one for each address of its name, served by one
- * libuv loop in one thread.
+ * libuv loop in one thread, which watches the kernel's sockets for its connections
+ * (ttserver/net/socket_port.h).
  *
  * open and close belong to the main thread, before the thread starts and after it ended; run is the
  * thread; stop and reread may be called from any thread. Memory: ttserver/net/connections.h.
@@ -10,7 +11,8 @@
 #include "common/listen.h"
 #include "ttserver/net/connections.h"
 #include "ttserver/server_metrics.h"
-#include "ttserver/sockets.h"
+
+#include <uv.h>
 
 struct shard_options {
     struct connections_options peers; /* open sets `port` and `pending_ms` */

@@ -96,11 +96,9 @@ unsigned ttcore_inflight_of(const struct ttcore *core, const uint8_t *route, siz
     return session != NULL ? tt_inflight_of_session(&core->inflight, session->id) : 0;
 }
 
-static const struct {
-    void (*handle)(struct ttcore_call *call);
-    uint32_t roles; /* enum ttcore_may */
-} handler[] = {
-#define HANDLER(TYPE, name, roles) [PROTO_##TYPE] = {ttcore_on_##name, roles},
+/* Roles that may send it (enum ttcore_may); 0: a shard does not take it. */
+static const uint32_t senders[] = {
+#define HANDLER(TYPE, name, roles) [PROTO_##TYPE] = (roles),
     TTCORE_HANDLERS(HANDLER)
 #undef HANDLER
 };
@@ -146,7 +144,8 @@ static void on_message(struct ttcore *core, const struct ttcore_event *event,
         count->malformed++;
         return;
     }
-    if (ttcore_offenders_ignores(&core->offenders, event->route, event->route_length,
+    if (core->offenders.ignored > 0 &&
+        ttcore_offenders_ignores(&core->offenders, event->route, event->route_length,
                                  core->now_us)) {
         count->ignored++;
         actions->ignored = core->offenders.ignored;
@@ -164,7 +163,7 @@ static void on_message(struct ttcore *core, const struct ttcore_event *event,
         proto_decode(&actions->scratch->decoder, event->length > 0 ? event->bytes : nothing,
                      event->length, &message);
     const unsigned type = message.type;
-    const bool is_taken = type < sizeof handler / sizeof handler[0] && handler[type].handle;
+    const bool is_taken = type < sizeof senders / sizeof senders[0] && senders[type] != 0;
     const uint32_t role = call.session != NULL ? UINT32_C(1) << call.session->role : 0;
     const uint32_t may = (role & call.peer.may) | (call.peer.may & TTCORE_MAY_STOP_ANY_JOB);
     if (err == ERR_VERSION) {
@@ -183,12 +182,21 @@ static void on_message(struct ttcore *core, const struct ttcore_event *event,
     } else if (!is_taken) {
         count->malformed++;
         ttcore_error(&call, PROTO_ERR_TYPE, 0, "a shard does not take this type of message");
-    } else if (type != PROTO_HELLO && !(handler[type].roles & may)) {
+    } else if (type != PROTO_HELLO && !(senders[type] & may)) {
         count->role_refused++;
         ttcore_refuse(&call, PROTO_ERR_ROLE, request_of(&message),
                       "this role may not send this type of message");
     } else {
-        handler[type].handle(&call);
+        switch (type) {
+#define HANDLER(TYPE, name, roles) \
+    case PROTO_##TYPE:             \
+        ttcore_on_##name(&call);   \
+        break;
+            TTCORE_HANDLERS(HANDLER)
+#undef HANDLER
+        default:
+            break;
+        }
     }
 
     /* 3. What was no message, or of another version, is a fault. */

@@ -82,7 +82,7 @@ void ttcore_offenders_note(struct ttcore_offenders *o, const uint8_t *route, siz
 bool ttcore_offenders_ignores(struct ttcore_offenders *o, const uint8_t *route, size_t length,
                               uint64_t now_us)
 {
-    const struct ttcore_offender *p = o->ignored > 0 ? find(o, route, length, now_us) : NULL;
+    const struct ttcore_offender *p = find(o, route, length, now_us);
     return p != NULL && is_ignored(p);
 }
 

@@ -6,51 +6,16 @@
 
 #include <string.h>
 
-/* Each check says what is wrong with an operation; NULL: nothing. */
-static const char *depth_fault(uint8_t depth)
-{
-    return depth <= TT_DEPTH_MAX ? NULL : "depth above 250";
-}
+static const char too_deep[] = "depth above 250";
 
-static const char *ask_fault(const struct tt_ask *ask)
+/* Answers ERROR: the batch is too long, or one of its operations is at fault. */
+static void refuse_batch(struct ttcore_call *call, uint32_t request, uint32_t count,
+                         const char *fault, const char *too_long)
 {
-    if (ask->alpha < TT_SCORE_MIN || ask->alpha >= ask->beta) {
-        return ask->alpha < TT_SCORE_MIN ? "alpha below -32767" : "alpha not below beta";
-    }
-    return (ask->flags & ~(TT_EXCLUSIVE | TT_STRICT)) != 0 ? "unknown flag"
-                                                           : depth_fault(ask->depth);
-}
-
-static const char *store_fault(const struct tt_store *store)
-{
-    if (store->score < TT_SCORE_MIN) {
-        return "score below -32767";
-    }
-    uint8_t bound = store->bound & (uint8_t)~TT_BESIDE;
-    return bound < TT_LOWER || bound > TT_EXACT ? "unknown bound" : depth_fault(store->depth);
-}
-
-static void fetch(const struct ttcore *core, uint64_t key, uint8_t depth)
-{
-    tt_results_prefetch(&core->results, key);
-    tt_inflight_prefetch(&core->inflight, key, depth);
-}
-
-/* Counts the batch; false, and an ERROR sent: it is too long, or one of its operations is at fault.
- */
-static bool may_begin(struct ttcore_call *call, uint32_t request, uint32_t count, const char *fault,
-                      const char *too_long)
-{
-    struct ttcore_figures *figures = &call->core->count;
     const bool is_too_long = count > call->core->options.batch_max;
-    figures->batches_refused += is_too_long;
-    if (is_too_long || fault != NULL) {
-        ttcore_refuse(call, is_too_long ? PROTO_ERR_LIMIT : PROTO_ERR_RANGE, request,
-                      is_too_long ? too_long : fault);
-        return false;
-    }
-    figures->batches++;
-    return true;
+    call->core->count.batches_refused += is_too_long;
+    ttcore_refuse(call, is_too_long ? PROTO_ERR_LIMIT : PROTO_ERR_RANGE, request,
+                  is_too_long ? too_long : fault);
 }
 
 void ttcore_on_ask(struct ttcore_call *call)
@@ -65,13 +30,21 @@ void ttcore_on_ask(struct ttcore_call *call)
 
     /* 1. Check all, and fetch their buckets. */
     for (uint32_t i = 0; i < list->count && fault == NULL; i++) {
-        fault = ask_fault(&list->at[i]);
-        fetch(core, list->at[i].key, list->at[i].depth);
+        const struct tt_ask *op = &list->at[i];
+        fault = op->alpha < TT_SCORE_MIN                    ? "alpha below -32767"
+                : op->alpha >= op->beta                     ? "alpha not below beta"
+                : (op->flags & ~(TT_EXCLUSIVE | TT_STRICT)) ? "unknown flag"
+                : op->depth > TT_DEPTH_MAX                  ? too_deep
+                                                            : NULL;
+        tt_results_prefetch(&core->results, op->key);
+        tt_inflight_prefetch(&core->inflight, op->key, op->depth);
     }
-    if (!may_begin(call, ask->request, list->count, fault,
-                   "asks: more operations than batch_max")) {
+    if (fault != NULL || list->count > core->options.batch_max) {
+        refuse_batch(call, ask->request, list->count, fault,
+                     "asks: more operations than batch_max");
         return;
     }
+    core->count.batches++;
     core->count.asks += list->count;
 
     /* 2. CUT, BUSY, or OPEN: then the session joins the holders of the node. It is answered OPEN
@@ -108,13 +81,17 @@ void ttcore_on_peek(struct ttcore_call *call)
     struct tt_peeked *peeked = call->actions->scratch->peeked;
     const char *fault = NULL;
     for (uint32_t i = 0; i < list->count && fault == NULL; i++) {
-        fault = depth_fault(list->at[i].depth);
-        fetch(core, list->at[i].key, list->at[i].depth);
+        const struct tt_peek *op = &list->at[i];
+        fault = op->depth > TT_DEPTH_MAX ? too_deep : NULL;
+        tt_results_prefetch(&core->results, op->key);
+        tt_inflight_prefetch(&core->inflight, op->key, op->depth);
     }
-    if (!may_begin(call, peek->request, list->count, fault,
-                   "peeks: more operations than batch_max")) {
+    if (fault != NULL || list->count > core->options.batch_max) {
+        refuse_batch(call, peek->request, list->count, fault,
+                     "peeks: more operations than batch_max");
         return;
     }
+    core->count.batches++;
     core->count.peeks += list->count;
     for (uint32_t i = 0; i < list->count; i++) {
         tt_ops_peek(&core->results, &core->inflight, &list->at[i], &peeked[i]);
@@ -139,12 +116,15 @@ void ttcore_on_release(struct ttcore_call *call)
     const struct proto_releases *list = &call->message->release.list;
     const char *fault = NULL;
     for (uint32_t i = 0; i < list->count && fault == NULL; i++) {
-        fault = depth_fault(list->at[i].depth);
-        tt_inflight_prefetch(&core->inflight, list->at[i].key, list->at[i].depth);
+        const struct tt_release *op = &list->at[i];
+        fault = op->depth > TT_DEPTH_MAX ? too_deep : NULL;
+        tt_inflight_prefetch(&core->inflight, op->key, op->depth);
     }
-    if (!may_begin(call, 0, list->count, fault, "releases: more operations than batch_max")) {
+    if (fault != NULL || list->count > core->options.batch_max) {
+        refuse_batch(call, 0, list->count, fault, "releases: more operations than batch_max");
         return;
     }
+    core->count.batches++;
     core->count.releases += list->count;
     uint32_t before = core->inflight.entries;
     for (uint32_t i = 0; i < list->count; i++) {
@@ -188,12 +168,20 @@ void ttcore_on_store(struct ttcore_call *call)
 
     /* 1. Check all, and fetch their buckets. */
     for (uint32_t i = 0; i < list->count && fault == NULL; i++) {
-        fault = store_fault(&list->at[i]);
-        fetch(core, list->at[i].key, list->at[i].depth);
+        const struct tt_store *op = &list->at[i];
+        const uint8_t bound = op->bound & (uint8_t)~TT_BESIDE;
+        fault = op->score < TT_SCORE_MIN               ? "score below -32767"
+                : bound < TT_LOWER || bound > TT_EXACT ? "unknown bound"
+                : op->depth > TT_DEPTH_MAX             ? too_deep
+                                                       : NULL;
+        tt_results_prefetch(&core->results, op->key);
+        tt_inflight_prefetch(&core->inflight, op->key, op->depth);
     }
-    if (!may_begin(call, 0, list->count, fault, "stores: more operations than batch_max")) {
+    if (fault != NULL || list->count > core->options.batch_max) {
+        refuse_batch(call, 0, list->count, fault, "stores: more operations than batch_max");
         return;
     }
+    core->count.batches++;
     core->count.stores += list->count;
 
     /* 2. Write each result, in the present generation of its namespace, and leave the node. Note

@@ -127,7 +127,7 @@ bool connection_put(struct connection *c, const uint8_t *message, size_t length)
     if (at == NULL) {
         return false;
     }
-    c->out_end += zmtp_put(&c->zmtp, message, length, at);
+    c->out_end += zmtp_put(&c->zmtp, false, message, length, at);
     return true;
 }
 

@@ -291,43 +291,6 @@ bool connections_accept(struct shard_connections *p, void *listener)
 
 /* ---- serving ---- */
 
-static void take_item(struct shard_connections *p, struct connection *c, enum zmtp_result result,
-                      const struct zmtp_taken *taken)
-{
-    connection_put_raw(c, taken->reply, taken->reply_length);
-    if (result == ZMTP_READY) {
-        c->is_ready = true;
-        if (taken->user != NULL) {
-            who_join(&p->users, c, who_by_key(c, taken->user));
-        }
-    } else if (result == ZMTP_FRAME && c->is_skipping) {
-        c->is_skipping = taken->more; /* the core saw an empty message: malformed */
-    } else if (result == ZMTP_FRAME) {
-        struct ttcore_event event = {.kind = TTCORE_MESSAGE,
-                                     .route = c->route,
-                                     .route_length = sizeof c->route,
-                                     .peer = &c->peer};
-        c->is_skipping = taken->more;
-        p->received++;
-        if (taken->more) {
-            p->outside.multipart++;
-        } else if (taken->frame_length > PROTO_MESSAGE_MAX) {
-            p->outside.oversized++; /* likewise */
-        } else {
-            event.bytes = taken->frame;
-            event.length = taken->frame_length;
-        }
-        step(p, &event);
-    } else if (result == ZMTP_ENDED) {
-        connection_flush(c);
-        c->is_broken = true;
-        if (!c->is_ready) {
-            p->outside.handshakes_failed++;
-            who_refused(&p->refusals, c, taken->why);
-        }
-    }
-}
-
 static void note_received(struct shard_connections *p, struct connection *c, uint64_t now_us)
 {
     c->received_us = now_us;
@@ -345,6 +308,8 @@ static bool serve(struct shard_connections *p, struct connection *c, uint64_t un
     size_t left = c->in_used;
     uint8_t *at = c->in;
     enum zmtp_result result = ZMTP_GOING_ON;
+
+    /* 1. Read, where what is here is no whole item. */
     if (left < c->need) {
         at = connection_read(c, p->scratch, &left);
         if (at == NULL) {
@@ -352,13 +317,49 @@ static bool serve(struct shard_connections *p, struct connection *c, uint64_t un
         }
         note_received(p, c, time_ns(p) / 1000);
     }
+
+    /* 2. Take item after item. A message is for the core, which sees an empty one, malformed, in
+     * place of one that is too long or in several frames. */
     while (result != ZMTP_WAIT && !c->is_broken && !connection_is_paused(c) &&
            time_ns(p) < until_ns) {
         result = zmtp_take(&c->zmtp, at, left, &taken);
         at += taken.used;
         left -= taken.used;
-        take_item(p, c, result, &taken);
+        connection_put_raw(c, taken.reply, taken.reply_length);
+        if (result == ZMTP_FRAME && c->is_skipping) {
+            c->is_skipping = taken.more;
+        } else if (result == ZMTP_FRAME) {
+            struct ttcore_event event = {.kind = TTCORE_MESSAGE,
+                                         .route = c->route,
+                                         .route_length = sizeof c->route,
+                                         .peer = &c->peer};
+            c->is_skipping = taken.more;
+            p->received++;
+            if (taken.more) {
+                p->outside.multipart++;
+            } else if (taken.frame_length > PROTO_MESSAGE_MAX) {
+                p->outside.oversized++;
+            } else {
+                event.bytes = taken.frame;
+                event.length = taken.frame_length;
+            }
+            step(p, &event);
+        } else if (result == ZMTP_READY) {
+            c->is_ready = true;
+            if (taken.user != NULL) {
+                who_join(&p->users, c, who_by_key(c, taken.user));
+            }
+        } else if (result == ZMTP_ENDED) {
+            connection_flush(c);
+            c->is_broken = true;
+            if (!c->is_ready) {
+                p->outside.handshakes_failed++;
+                who_refused(&p->refusals, c, taken.why);
+            }
+        }
     }
+
+    /* 3. Keep what is left, and send what was answered. */
     c->need = result == ZMTP_WAIT ? taken.need : 1;
     connection_keep(c, at, left);
     check_session(p, c, c->received_us);

@@ -108,10 +108,10 @@ bool pushes_take(struct pushes *p, const struct ttcore_message *message,
                  const struct ttcore_target *target, const uint8_t *cause)
 {
     struct push_queue *queue = message->may_drop ? &p->hints : &p->must;
-    size_t size = bytes_of(message);
     if (message->targets <= p->at_once && (!message->in_order || TAILQ_EMPTY(&queue->list))) {
         return false;
     }
+    const size_t size = bytes_of(message);
     if (message->may_drop) {
         bool is_kept = queue->held + size <= queue->held_max && add(queue, message, target, cause);
         *p->hints_dropped += is_kept ? 0 : message->targets;

@@ -1,6 +1,6 @@
 /* socket_port: what the connections of a shard need of the world: sockets, and the time.
  *
- * Behind it are the kernel and libuv (ttserver/sockets.h), or a model of both in the virtual
+ * Behind it are the kernel and libuv (ttserver/shard.c), or a model of both in the virtual
  * cluster (tests/chaos/lab_service.c). Threads: the shard's. Memory: a socket is the port's, from
  * accept to close. Nothing here blocks. */
 #ifndef TTSERVER_NET_SOCKET_PORT_H

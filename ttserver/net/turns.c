@@ -48,18 +48,15 @@ void turns_wait(struct turns *turns, struct turns_member *member)
     }
 }
 
-/* The user whose turn it would be, with credit and members or without. */
-static struct turns_user *first_user(const struct turns *turns)
-{
-    struct turns_user *fresh = TAILQ_FIRST(&turns->fresh), *old = TAILQ_FIRST(&turns->old);
-    bool is_olds_turn = old != NULL && turns->fresh_in_a_row >= TURNS_OLD_EVERY - 1;
-    return fresh == NULL || is_olds_turn ? old : fresh;
-}
-
 struct turns_member *turns_next(struct turns *turns)
 {
-    struct turns_user *user;
-    while ((user = first_user(turns)) != NULL) {
+    for (;;) {
+        struct turns_user *fresh = TAILQ_FIRST(&turns->fresh), *old = TAILQ_FIRST(&turns->old);
+        bool is_olds_turn = old != NULL && turns->fresh_in_a_row >= TURNS_OLD_EVERY - 1;
+        struct turns_user *user = fresh == NULL || is_olds_turn ? old : fresh;
+        if (user == NULL) {
+            return NULL;
+        }
         if (user->credit_ns <= 0) {
             user->credit_ns += TURNS_QUANTUM_NS;
             to_old(turns, user);
@@ -72,7 +69,6 @@ struct turns_member *turns_next(struct turns *turns)
             unlist(turns, user);
         }
     }
-    return NULL;
 }
 
 void turns_served(struct turns *turns, struct turns_member *member, bool waits)

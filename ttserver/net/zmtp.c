@@ -86,10 +86,8 @@ static size_t put_header(uint8_t *out, uint8_t flags, size_t length)
     return LONG_HEADER;
 }
 
-/* A frame as the mechanism wants it; libzmq sends no COMMAND flag outside a MESSAGE and trips over
- * one. */
-static size_t put_frame(struct zmtp *z, bool is_command, const uint8_t *body, size_t length,
-                        uint8_t *out)
+/* As the mechanism wants it; libzmq sends no COMMAND flag outside a MESSAGE and trips over one. */
+size_t zmtp_put(struct zmtp *z, bool is_command, const uint8_t *body, size_t length, uint8_t *out)
 {
     CHECK(z->state == ZMTP_AT_TRAFFIC);
     if (z->server->needs_curve) {
@@ -102,11 +100,6 @@ static size_t put_frame(struct zmtp *z, bool is_command, const uint8_t *body, si
         memcpy(out + header, body, length);
     }
     return header + length;
-}
-
-size_t zmtp_put(struct zmtp *z, const uint8_t *message, size_t length, uint8_t *out)
-{
-    return put_frame(z, false, message, length, out);
 }
 
 /* What is wrong with the peer's metadata, or NULL. */
@@ -308,7 +301,7 @@ static enum zmtp_result on_command(struct zmtp *z, const struct frame *f, struct
         size_t context = f->length - PING_HEADER;
         memcpy(pong, "\4PONG", PONG_HEADER);
         memcpy(pong + PONG_HEADER, f->body + PING_HEADER, context);
-        taken->reply_length = put_frame(z, true, pong, PONG_HEADER + context, taken->reply);
+        taken->reply_length = zmtp_put(z, true, pong, PONG_HEADER + context, taken->reply);
     }
     return ZMTP_GOING_ON;
 }

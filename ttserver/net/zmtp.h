@@ -89,9 +89,9 @@ void zmtp_init(struct zmtp *z, const struct zmtp_server *server);
 /* Takes at most one item from the front of in[length]. After ZMTP_ENDED it only says so again. */
 enum zmtp_result zmtp_take(struct zmtp *z, uint8_t *in, size_t length, struct zmtp_taken *taken);
 
-/* Writes a message of one frame to out, which has room for length + ZMTP_OVERHEAD bytes; returns
- * how many it wrote. In ZMTP_AT_TRAFFIC only. */
-size_t zmtp_put(struct zmtp *z, const uint8_t *message, size_t length, uint8_t *out);
+/* Writes a message of one frame, or a command, to out, which has room for length + ZMTP_OVERHEAD
+ * bytes; returns how many it wrote. In ZMTP_AT_TRAFFIC only. */
+size_t zmtp_put(struct zmtp *z, bool is_command, const uint8_t *body, size_t length, uint8_t *out);
 
 /* Forgets the keys. */
 void zmtp_close(struct zmtp *z);

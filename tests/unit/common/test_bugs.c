@@ -125,7 +125,7 @@ static void talk_before_the_handshake(void)
     const struct zmtp_server server = {.message_max = 1};
     struct zmtp zmtp;
     zmtp_init(&zmtp, &server);
-    zmtp_put(&zmtp, (const uint8_t *)"", 1, out);
+    zmtp_put(&zmtp, false, (const uint8_t *)"", 1, out);
 }
 
 static void close_a_user_who_waits(void)

@@ -264,15 +264,15 @@ static void messages_go_out_as_the_rfc_wants(void **state)
     (void)state;
     peer_open(&peer, false);
     peer_say(&peer, BYTES(GREETING READY), 200);
-    assert_int_equal(zmtp_put(&peer.z, (const uint8_t *)"abc", 3, out), 5);
+    assert_int_equal(zmtp_put(&peer.z, false, (const uint8_t *)"abc", 3, out), 5);
     assert_memory_equal(out, "\0\3abc", 5);
-    assert_int_equal(zmtp_put(&peer.z, NULL, 0, out), 2);
+    assert_int_equal(zmtp_put(&peer.z, false, NULL, 0, out), 2);
     assert_memory_equal(out, "\0\0", 2);
-    assert_int_equal(zmtp_put(&peer.z, message, 255, out), 257);
+    assert_int_equal(zmtp_put(&peer.z, false, message, 255, out), 257);
     assert_memory_equal(out, "\0\xff", 2);
-    assert_int_equal(zmtp_put(&peer.z, message, 256, out), 265);
+    assert_int_equal(zmtp_put(&peer.z, false, message, 256, out), 265);
     assert_memory_equal(out, "\2\0\0\0\0\0\0\1\0", 9);
-    assert_int_equal(zmtp_put(&peer.z, message, 258, out), 267);
+    assert_int_equal(zmtp_put(&peer.z, false, message, 258, out), 267);
     assert_memory_equal(out, "\2\0\0\0\0\0\0\1\2", 9);
 }
 

@@ -65,7 +65,7 @@ static void messages_of_all_lengths_go_both_ways_in_any_pieces(void **state)
             assert_int_equal(peer.frames, 1);
             assert_true(peer.frame_more[0] && peer.got_length == length);
             assert_memory_equal(peer.got, message, length);
-            n = zmtp_put(&peer.z, message, length, bytes);
+            n = zmtp_put(&peer.z, false, message, length, bytes);
             assert_true(n <= length + ZMTP_OVERHEAD);
             used = client_take(&client, "\7MESSAGE", "CurveZMQMESSAGES", bytes, n, plain, &n);
             assert_true(used > 0 && n == length + 1 && plain[0] == 0);

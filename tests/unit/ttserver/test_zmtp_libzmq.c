@@ -236,7 +236,7 @@ static void talk(struct pair *p)
         assert_false(p->more);
         assert_int_equal(p->last_length, sizes[i]);
         assert_memory_equal(p->last, bytes, sizes[i]);
-        p->out_length += zmtp_put(&p->z, bytes, sizes[i], p->out + p->out_length);
+        p->out_length += zmtp_put(&p->z, false, bytes, sizes[i], p->out + p->out_length);
         TURN_UNTIL(p, receives(p, bytes, sizes[i]));
     }
 }
