@@ -198,8 +198,7 @@ static inline void world_close(struct world *world)
 /* As a search polls. */
 static inline void poll_once(struct peer *peer)
 {
-    struct table_port port = remote_table_port(peer->remote);
-    port.serve(port.self, peer->search, peer->world->bed->now_us);
+    remote_serve(peer->remote, peer->search, peer->world->bed->now_us);
 }
 
 /* The same, for so long. */

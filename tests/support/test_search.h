@@ -79,7 +79,7 @@ static inline bool rig_poll(void *self, struct search *search)
 /* What the threads of an engine do at every poll. */
 static inline void rig_serve(struct rig_searcher *d)
 {
-    d->search->table.serve(d->search->table.self, d->search, 0);
+    embedded_serve(&d->slot, d->search);
 }
 
 static inline bool step_to(void *position, uint64_t key)

@@ -91,7 +91,8 @@ static inline struct watched_node *watch_top(struct watch *w)
     return w->open == 0 ? NULL : &w->node[w->open - 1];
 }
 
-static inline bool watch_send(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
+static inline bool watch_send(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
+                              struct tt_answer *answer)
 {
     struct watch *w = self;
     WATCH_EXPECT(w, !w->pending);
@@ -101,7 +102,7 @@ static inline bool watch_send(void *self, const struct tt_ask *ask, struct table
     WATCH_EXPECT(w, ask->depth >= 1 || w->prunes);
     w->pending = true;
     w->asked = *ask;
-    return w->inner.ask(w->inner.self, ask, ticket);
+    return w->inner.ask(w->inner.self, ask, ticket, answer);
 }
 
 static inline void watch_refused(struct watch *w)
@@ -188,8 +189,7 @@ static inline void watch_deliver(struct watch *w)
         struct tt_answer answer;
         if (n->later && tt_chance(&w->random, 50)) {
             n->later = false;
-            w->inner.ask(w->inner.self, &n->ask, &ticket);
-            w->inner.await(w->inner.self, &n->ask, &ticket, &answer);
+            tt_pose(&w->inner, &n->ask, &ticket, &answer);
             search_answered(w->search, &n->ask, &answer);
             w->late++;
             w->late_refused += answer.verdict != TT_OPEN;
@@ -346,12 +346,6 @@ static inline unsigned watch_remote_depth(void *self, unsigned iteration, bool *
     return w->inner.inflight_depth(w->inner.self, iteration, sees_foreign);
 }
 
-static inline void watch_serve(void *self, struct search *search, uint64_t now_us)
-{
-    struct watch *w = self;
-    w->inner.serve(w->inner.self, search, now_us);
-}
-
 /* Before a run of `search`. */
 static inline void watch_begin(struct watch *w, struct search *search)
 {
@@ -406,7 +400,6 @@ static inline struct table_port watch_port(struct watch *w)
         .peek_ahead = watch_peek_ahead,
         .peek_take = watch_peek_take,
         .inflight_depth = watch_remote_depth,
-        .serve = watch_serve,
     };
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/rng.h"
 #include "common/tt/tt.h"
+#include "worker/search/ports.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +26,15 @@ enum { TSAN_SEES_ONE_OF = 8 };
 #else
 enum { TSAN_SEES_ONE_OF = 1 };
 #endif
+
+/* Asks a table, and waits for its answer where that is not there at once. */
+static inline void tt_pose(const struct table_port *port, const struct tt_ask *ask,
+                           struct table_ticket *ticket, struct tt_answer *answer)
+{
+    if (!port->ask(port->self, ask, ticket, answer)) {
+        port->await(port->self, ask, ticket, answer);
+    }
+}
 
 static inline uint64_t tt_seed(void)
 {

@@ -171,7 +171,11 @@ void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
     if (!p->is_fiber) {
         embedded_update_placement(&p->local, now_us);
     }
-    p->table.serve(p->table.self, search, now_us);
+    if (p->remote != NULL) {
+        remote_serve(p->remote, search, now_us);
+    } else {
+        embedded_serve(&p->local, search);
+    }
     atomic_store_explicit(&p->is_busy, true, memory_order_relaxed);
     searcher_publish(p);
 }

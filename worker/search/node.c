@@ -394,8 +394,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     const bool counts = is_shared && s->options.algorithm->counts_inflight;
     struct tt_answer answer;
 
-    n->pv.length = 0;
-    n->path = 0;
+    n->path = n->pv.length = 0;
     n->alpha_now = n->alpha;
     n->is_uncertain = false;
     node_forget_path(n);
@@ -441,10 +440,12 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->ticket = (struct table_ticket){0};
     n->generated = false;
     s->counters.asks += counts;
-    if (table->ask(table->self, &n->ask, &n->ticket) && !s->options.full) { /* few need moves */
-        node_generate(s, n);
+    if (!table->ask(table->self, &n->ask, &n->ticket, &answer)) {
+        if (!s->options.full) { /* few need moves */
+            node_generate(s, n);
+        }
+        table->await(table->self, &n->ask, &n->ticket, &answer);
     }
-    table->await(table->self, &n->ask, &n->ticket, &answer);
     doubt(s, n, &answer);
 
     /* Step 5. CUT: the table knows the value. BUSY: another searcher is in the node. */
@@ -470,14 +471,13 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->known_move = answer.move;
     n->known_upper = answer.beta < n->ask.beta ? answer.beta : GAME_INFINITE;
     n->best = -GAME_INFINITE;
-    n->best_move = 0;
+    n->longest_scout = n->best_move = 0;
     n->in_flight = counts || n->ticket.later; /* an ask that travels is one to a shard */
     n->contended = answer.nproc > 1;
     n->is_old = n->prunes = n->reduces = false;
     n->extension = 0;
     n->resolved = RESOLVED_NOT;
     n->path = 1;
-    n->longest_scout = 0;
     n->unaccounted_before = s->counters.nodes - s->accounted;
 
     /* Step 7. Count the node, now that it is complete: the poll may be about it. */

@@ -21,8 +21,8 @@ struct table_ticket {
     uint8_t where;
     uint8_t state;
     bool claimed; /* other hosts hear when the last of this one leaves */
-    bool later; /* the table's own answer comes by search_answered(), which makes it false: await
-                   answered from what is known here, or the node was renewed */
+    bool later; /* the table's own answer comes by search_answered(), which makes it false: the ask
+                   was answered from what is known here, or the node was renewed */
 };
 
 /* State of a peek that was sent ahead. */
@@ -36,11 +36,13 @@ struct table_port {
     void *self;
     /* NULL: nothing to gain. The node is about to be asked for: brings near what is known of it. */
     void (*prefetch)(void *self, uint64_t key);
-    /* Sends an ask. True: the answer travels, or what is known is still on its way from memory:
-     * there is time to generate moves; false: await is instant. */
-    bool (*ask)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
-    /* Waits for the answer of that ask, or sets ticket->later and does not wait; always gives one
-     * (after a time-out: OPEN, unregistered). */
+    /* Sends an ask. True: `answer` is there, that of the table or, with ticket->later, what is
+     * known here. False: it travels, or is still on its way from memory: there is time to generate
+     * moves, before await gives it. */
+    bool (*ask)(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
+                struct tt_answer *answer);
+    /* Waits for the answer of that ask, with the same `answer`; always gives one (after a time-out:
+     * OPEN, unregistered). */
     void (*await)(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
                   struct tt_answer *answer);
     /* Each OPEN answer is ended by exactly one of these two. Neither waits. */
@@ -71,11 +73,6 @@ struct table_port {
      * Then those of this host help each other in large children, rather than spread over what
      * others do. */
     unsigned (*inflight_depth)(void *self, unsigned iteration, bool *sees_foreign);
-    /* From env.poll: does what is due and hands what came to the search: answers that were not
-     * waited for (search_answered), completion notices (search_node_done), foreign claims
-     * (search_node_claimed) and renewals (search_renew).
-     * `now_us`: the time now, of the table's own clock. Never waits. */
-    void (*serve)(void *self, struct search *search, uint64_t now_us);
 };
 
 struct env_port {

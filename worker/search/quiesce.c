@@ -77,9 +77,11 @@ static int captures_by_table(struct search *s, struct node *n, int alpha, int be
     if (search_halted(s)) {
         return alpha;
     }
-    table->ask(table->self, &ask, &ticket);
+    const bool is_here = table->ask(table->self, &ask, &ticket, &answer);
     const bool check = s->options.game->check(s->position); /* while memory answers */
-    table->await(table->self, &ask, &ticket, &answer);
+    if (!is_here) {
+        table->await(table->self, &ask, &ticket, &answer);
+    }
     if (answer.verdict == TT_CUT && node_is_score(s, answer.score)) {
         return answer.score;
     }

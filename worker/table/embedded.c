@@ -344,10 +344,11 @@ static bool is_foreign(const struct embedded_port *port, uint64_t key, uint8_t d
     return port->counts_foreign && claims_foreign(port->table->state, key, depth, port->now_us);
 }
 
-bool embedded_ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
+bool embedded_ask(void *self, const struct tt_ask *op, struct table_ticket *ticket,
+                  struct tt_answer *answer)
 {
     const struct embedded_port *port = self;
-    (void)ticket;
+    (void)ticket, (void)answer;
     embedded_prefetch(self, op->key); /* again, or of a node that no move was made to */
     if (registers(port, op->depth)) {
         /* Most of what a visit writes: another thread may have written it last. */
@@ -356,7 +357,7 @@ bool embedded_ask(void *self, const struct tt_ask *op, struct table_ticket *tick
         __builtin_prefetch(inflight->session, 1);
         tt_inflight_prefetch(inflight, op->key, op->depth);
     }
-    return true;
+    return false;
 }
 
 void embedded_await(void *self, const struct tt_ask *op, struct table_ticket *ticket,
@@ -464,12 +465,10 @@ unsigned embedded_inflight_depth(void *self, unsigned iteration, bool *sees_fore
     return port->inflight_depth;
 }
 
-void embedded_serve(void *self, struct search *search, uint64_t now_us)
+void embedded_serve(struct embedded_port *port, struct search *search)
 {
-    struct embedded_port *port = self;
     struct tt_store done[NOTICES_MAX];
-    unsigned count = notices_take(embedded_notices(self), done, NOTICES_MAX);
-    (void)now_us;
+    unsigned count = notices_take(embedded_notices(port), done, NOTICES_MAX);
     /* In a long job others may have begun so many that its namespace would be forgotten. */
     port->namespace_index =
         (uint8_t)tt_generations_use(&port->table->state->generations, port->namespace_id);
@@ -586,6 +585,5 @@ struct table_port embedded_table_port(struct embedded_port *port)
         .release = embedded_release,
         .peek = embedded_peek,
         .inflight_depth = embedded_inflight_depth,
-        .serve = embedded_serve,
     };
 }

@@ -131,7 +131,10 @@ void embedded_set_table_id(struct embedded *table, uint64_t table_id);
 void embedded_saw_other_table(struct embedded *table, uint64_t until_us);
 uint64_t embedded_other_table_until_us(const struct embedded *table);
 
-/* Completion notices for this port's searcher; the port's `serve` hands them to its search. */
+/* From env.poll: hands completion notices (search_node_done) and foreign claims
+ * (search_node_claimed) to the search, and keeps its namespace in use. Never waits. */
+void embedded_serve(struct embedded_port *port, struct search *search);
+/* Completion notices for this port's searcher. */
 struct notices *embedded_notices(const struct embedded_port *port);
 /* For env_port.until_poll of the search that uses this port: becomes 1 when a notice comes. Lives
  * as long as the table. */
@@ -149,7 +152,8 @@ void embedded_end_placement(struct embedded_port *port);
 struct table_port embedded_table_port(struct embedded_port *port);
 /* Its functions (ports.h); `port` is a struct embedded_port. */
 void embedded_prefetch(void *port, uint64_t key);
-bool embedded_ask(void *port, const struct tt_ask *ask, struct table_ticket *ticket);
+bool embedded_ask(void *port, const struct tt_ask *ask, struct table_ticket *ticket,
+                  struct tt_answer *answer);
 void embedded_await(void *port, const struct tt_ask *ask, struct table_ticket *ticket,
                     struct tt_answer *answer);
 void embedded_store(void *port, const struct table_ticket *ticket, const struct tt_store *store);
@@ -158,6 +162,5 @@ void embedded_release(void *port, const struct table_ticket *ticket,
 void embedded_peek(void *port, const struct tt_peek *peek, unsigned count, bool near,
                    struct tt_peeked *out);
 unsigned embedded_inflight_depth(void *port, unsigned iteration, bool *sees_foreign);
-void embedded_serve(void *port, struct search *search, uint64_t now_us);
 
 #endif

@@ -45,7 +45,6 @@ struct remote {
     uint64_t others_until_us; /* signs of other searchers count until then */
     uint64_t rest_until_us; /* nothing is read until then */
     uint64_t renew_due_us;
-    struct tt_answer known; /* of the host's table, to the ask that was sent last */
     unsigned peeks_ahead; /* sent and not ended */
     struct share share;
     /* statistics */
@@ -254,37 +253,54 @@ static void port_prefetch(void *self, uint64_t key)
     embedded_prefetch(((struct remote *)self)->local, key);
 }
 
-/* The table of the host first: its threads sort themselves out there, and to others they are one
- * searcher. The first of them in a node asks its shard, for all. */
-static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
+/* The first searcher of this host in a node of at least CLAIMS_FOREIGN_DEPTH claims it, for all of
+ * them. */
+static void claim(struct remote *r, const struct tt_ask *ask, struct table_ticket *ticket,
+                  const struct tt_answer *answer)
+{
+    if (r->share.claims && answer->verdict == TT_OPEN && ask->depth >= CLAIMS_FOREIGN_DEPTH) {
+        ticket->claimed = true;
+        if (answer->nproc <= 1 && share_claim(&r->share, ask->key, ask->depth, TT_CLAIM_BEGINS)) {
+            send_shared(r);
+        }
+    }
+}
+
+static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
+                     struct tt_answer *answer)
 {
     struct remote *r = self;
-    ticket->state = TICKET_LOCAL;
+    struct client *client = r->lane.client;
+
+    /* 1. A node below the remote depth limit is the host's own affair. */
     ticket->where = CLIENT_NOWHERE;
+    ticket->state = TICKET_LOCAL;
     if (!is_remote(r, ask->depth)) {
-        return embedded_ask(r->local, ask, ticket);
+        return embedded_ask(r->local, ask, ticket, answer);
     }
-    ticket->state = TICKET_KNOWN;
-    embedded_await(r->local, ask, ticket, &r->known);
-    if (r->known.verdict != TT_OPEN) {
-        return false;
+
+    /* 2. The table of the host first: its threads sort themselves out there, and to others they are
+     * one searcher. */
+    embedded_await(r->local, ask, ticket, answer);
+    ticket->state = answer->verdict == TT_OPEN ? TICKET_LOST : TICKET_KNOWN;
+
+    /* 3. The first of them in a node asks its shard, for all. It searches on meanwhile, unless the
+     * job or the number of such nodes wants it to wait. */
+    if (answer->verdict == TT_OPEN && answer->nproc <= 1) {
+        const uint64_t begin = lane_now(&r->lane);
+        ticket->request = client_ask(client, ask, 1, begin, &ticket->where);
+        count_talk(r, begin);
+        if (ticket->request != 0) {
+            ticket->state = TICKET_REMOTE;
+            if (r->waits || client_deferred(client) == DEFERRED_MAX) {
+                return false;
+            }
+            ticket->later = true;
+            client_defer(client, ticket->request);
+        }
     }
-    ticket->state = TICKET_LOST;
-    if (r->known.nproc > 1) {
-        return false;
-    }
-    const uint64_t begin = lane_now(&r->lane);
-    ticket->request = client_ask(r->lane.client, ask, 1, begin, &ticket->where);
-    count_talk(r, begin);
-    if (ticket->request == 0) {
-        return false;
-    }
-    ticket->state = TICKET_REMOTE;
-    if (!r->waits && client_deferred(r->lane.client) < DEFERRED_MAX) {
-        ticket->later = true;
-        client_defer(r->lane.client, ticket->request);
-    }
-    return !ticket->later;
+    claim(r, ask, ticket, answer);
+    return true;
 }
 
 /* Remembers that there are others, who alone can have caused such an answer, and keeps a result, so
@@ -312,16 +328,9 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
     struct remote *r = self;
     if (ticket->state == TICKET_LOCAL) {
         embedded_await(r->local, ask, ticket, answer);
-    } else {
-        *answer = r->known;
     }
-    if (r->share.claims && answer->verdict == TT_OPEN && ask->depth >= CLAIMS_FOREIGN_DEPTH) {
-        ticket->claimed = true; /* by the first searcher of this host, for all of them */
-        if (answer->nproc <= 1 && share_claim(&r->share, ask->key, ask->depth, TT_CLAIM_BEGINS)) {
-            send_shared(r);
-        }
-    }
-    if (ticket->state != TICKET_REMOTE || ticket->later) {
+    claim(r, ask, ticket, answer);
+    if (ticket->state == TICKET_LOCAL) {
         return;
     }
     struct tt_answer remote_answer;
@@ -457,9 +466,8 @@ static enum table_taken port_peek_take(void *self, const struct table_ticket *ti
 
 /* ---- from env.poll, and between searches ---- */
 
-static void port_serve(void *self, struct search *search, uint64_t now)
+void remote_serve(struct remote *r, struct search *search, uint64_t now)
 {
-    struct remote *r = self;
     struct client *client = r->lane.client;
     const uint64_t begin = now, sent = client_counters(client)->bytes_sent;
     struct tt_ask ask;
@@ -512,7 +520,7 @@ static void port_serve(void *self, struct search *search, uint64_t now)
     read_events(r, false);
 
     /* Step 7. Hand over notices and claims. Last, because steps 3 and 5 add to them. */
-    embedded_serve(r->local, search, now);
+    embedded_serve(r->local, search);
 }
 
 /* What the shards have cost this searcher so far: waiting, and the work of asking. */
@@ -555,7 +563,6 @@ struct table_port remote_table_port(struct remote *r)
         .peek_ahead = port_peek_ahead,
         .peek_take = port_peek_take,
         .inflight_depth = port_inflight_depth,
-        .serve = port_serve,
     };
 }
 

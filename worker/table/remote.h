@@ -56,7 +56,7 @@ void remote_close(struct remote **remote);
  * one that is dead costs no more. Returns how many are up. */
 unsigned remote_connect(struct remote *remote, unsigned wait_ms);
 /* Serves the sockets for up to `wait_ms`, returning early when something came; 0: serves what is
- * there now. Between searches: during one the port's `serve` does it. */
+ * there now. Between searches: during one remote_serve does it. */
 void remote_wait(struct remote *remote, unsigned wait_ms);
 
 /* A new search: the remote depth limit is fixed, or PROTO_REMOTE_DEPTH_AUTO; what was under way for
@@ -73,6 +73,10 @@ void remote_set_limit(struct remote *remote, const struct remote_limit *limit);
  */
 void remote_flush(struct remote *remote);
 
+/* From env.poll: does what is due and hands what came to the search: answers that were not waited
+ * for (search_answered), completion notices, foreign claims and renewals (search_renew). `now_us`:
+ * the time now, of the lane's clock. Never waits. */
+void remote_serve(struct remote *remote, struct search *search, uint64_t now_us);
 /* At a poll of the search: the lane has let time pass (lane.h), and there is nothing else to do.
  */
 bool remote_pass(struct remote *remote);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/support/test_remote.h"
+#include "tests/support/test_tt.h"
 #include "ttserver/core/actions.h"
 #include "ttserver/core/job_table.h"
 #include "ttserver/core/user_table.h"
@@ -210,8 +211,7 @@ static void begin_in_the_middle_of_a_node(void)
     struct remote *remote = world->peer[0].remote;
     const struct table_port port = remote_table_port(remote);
     remote_begin(remote, 2, true, false);
-    port.ask(port.self, &ask, &ticket);
-    port.await(port.self, &ask, &ticket, &answer);
+    tt_pose(&port, &ask, &ticket, &answer);
     remote_begin(remote, 2, true, false);
 }
 

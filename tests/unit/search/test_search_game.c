@@ -69,7 +69,8 @@ struct asked {
     struct search *search;
 };
 
-static bool noting_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
+static bool noting_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
+                       struct tt_answer *answer)
 {
     struct asked *a = self;
     const struct tree_position *p = search_position(a->search);
@@ -81,7 +82,7 @@ static bool noting_ask(void *self, const struct tt_ask *ask, struct table_ticket
         a->alpha[ask->depth] = ask->alpha;
         a->beta[ask->depth] = ask->beta;
     }
-    return a->inner.ask(a->inner.self, ask, ticket);
+    return a->inner.ask(a->inner.self, ask, ticket, answer);
 }
 
 static void plain_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,

@@ -90,13 +90,14 @@ static void lie_in_peeked(struct liar *l, struct tt_peeked *seen)
 
 /* ---- the port ---- */
 
-static bool liar_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
+static bool liar_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
+                     struct tt_answer *answer)
 {
     struct liar *l = self;
     assert_true(ask->alpha < ask->beta && ask->alpha >= -GAME_INFINITE &&
                 ask->beta <= GAME_INFINITE);
     l->later[l->asks++ % LIES_LATER] = *ask;
-    return l->inner.ask(l->inner.self, ask, ticket);
+    return l->inner.ask(l->inner.self, ask, ticket, answer);
 }
 
 static void liar_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,

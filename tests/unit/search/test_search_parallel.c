@@ -148,8 +148,7 @@ static void set_in_flight(struct rig *rig, uint64_t key, unsigned depth, bool in
                          .flags = TT_STRICT,
                          .slot = slot.slot};
     if (in_flight) {
-        port.ask(port.self, &ask, &ticket);
-        port.await(port.self, &ask, &ticket, &answer);
+        tt_pose(&port, &ask, &ticket, &answer);
         assert_int_equal(answer.verdict, TT_OPEN);
     } else {
         struct tt_release release = {key, (uint8_t)depth, slot.slot};

@@ -30,8 +30,7 @@ static enum tt_verdict pose(struct table_port *port, const struct tt_ask *ask,
                             struct tt_answer *answer)
 {
     struct table_ticket ticket = {0};
-    port->ask(port->self, ask, &ticket);
-    port->await(port->self, ask, &ticket, answer);
+    tt_pose(port, ask, &ticket, answer);
     return answer->verdict;
 }
 
@@ -515,14 +514,14 @@ static void a_job_of_another_namespace_does_not_age_results_in_use(void **state)
     (void)state;
     struct embedded *table = open_table(64, 1);
     struct embedded_port own = {.table = table}, other = {.table = table};
-    struct table_port port = embedded_table_port(&own);
     struct tt_ask ask = {.key = 5, .depth = 20, .alpha = -50, .beta = 50};
     struct tt_answer answer;
     struct tt_store deep = tt_result(5, 20, TT_EXACT, 7, 1);
+    (void)embedded_table_port(&own);
     embedded_begin(&own, 1, 100);
     embedded_put(&own, &deep);
     for (uint64_t job = 2; job < 40; job++) {
-        port.serve(port.self, NULL, 0); /* the search goes on: its namespace is in use */
+        embedded_serve(&own, NULL); /* the search goes on: its namespace is in use */
         embedded_begin(&other, job, 200);
         for (uint64_t key = 1; key < 20; key++) {
             struct tt_store shallow = tt_result(rng_mix(job * 100 + key), 3, TT_EXACT, 7, 1);

@@ -29,8 +29,7 @@ static struct tt_answer enters(struct peer *peer, uint64_t key, uint8_t flags)
     struct tt_answer answer;
     struct node *at = &peer->search->node[0];
     *at = (struct node){.alpha = -1, .beta = 1, .ask = ask_of(peer, key, flags)};
-    port.ask(port.self, &at->ask, &at->ticket);
-    port.await(port.self, &at->ask, &at->ticket, &answer);
+    tt_pose(&port, &at->ask, &at->ticket, &answer);
     at->in_flight = answer.verdict == TT_OPEN;
     peer->search->unwind = SEARCH_PLY_MAX;
     return answer;

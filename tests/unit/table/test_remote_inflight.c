@@ -31,8 +31,7 @@ static void enters_as(struct peer *peer, struct open_node *node, uint64_t key, b
     node->ask = (struct tt_ask){.key = key, .alpha = -1, .beta = 1, .depth = 5, .flags = flags};
     *at = (struct node){.in_flight = true, .alpha = -1, .beta = 1, .ask = node->ask};
     remote_begin(peer->remote, 2, true, waits);
-    port.ask(port.self, &at->ask, &at->ticket);
-    port.await(port.self, &at->ask, &at->ticket, &answer);
+    tt_pose(&port, &at->ask, &at->ticket, &answer);
     assert_int_equal(answer.verdict, TT_OPEN);
     peer->search->unwind = SEARCH_PLY_MAX;
 }
@@ -259,8 +258,7 @@ static uint64_t waited_us(uint64_t limit_us, const atomic_bool *stop)
     uint64_t begin = world->bed->now_us;
     struct remote_limit limit = {.until_us = limit_us != 0 ? begin + limit_us : 0, .stop = stop};
     remote_set_limit(peer->remote, &limit);
-    port.ask(port.self, &ask, &ticket);
-    port.await(port.self, &ask, &ticket, &answer);
+    tt_pose(&port, &ask, &ticket, &answer);
     uint64_t took = world->bed->now_us - begin;
     assert_int_equal(answer.verdict, TT_OPEN); /* it goes on alone */
     assert_int_equal(atomic_load(embedded_until_poll(&peer->local)), 1);

@@ -252,8 +252,7 @@ static void what_is_published_ends_the_visits_of_all_threads(void **state)
                               .flags = TT_STRICT,
                               .slot = b->local.slot};
     b->local.inflight_depth = EMBEDDED_INFLIGHT_DEPTH;
-    port.ask(port.self, &at->ask, &at->ticket);
-    port.await(port.self, &at->ask, &at->ticket, &answer);
+    tt_pose(&port, &at->ask, &at->ticket, &answer);
     assert_int_equal(answer.verdict, TT_OPEN);
     b->search->unwind = SEARCH_PLY_MAX;
     finds(c, 99, SHARE_DEPTH);
@@ -301,8 +300,7 @@ static struct tt_answer enters(struct peer *peer, uint64_t key, uint8_t depth, b
                          .slot = peer->local.slot};
     struct tt_answer answer;
     *ticket = (struct table_ticket){0};
-    port.ask(port.self, &ask, ticket);
-    port.await(port.self, &ask, ticket, &answer);
+    tt_pose(&port, &ask, ticket, &answer);
     return answer;
 }
 
@@ -641,12 +639,15 @@ static void a_node_finished_while_its_ask_travels_is_left(void **state)
         struct tt_ask ask = {.key = 1000 + i, .alpha = -1, .beta = 1, .depth = 5};
         struct tt_store store = tt_result(ask.key, ask.depth, TT_EXACT, 7, 1);
         remote_begin(a->remote, 2, true, waits);
-        port.ask(port.self, &ask, &ticket);
+        const bool is_here = port.ask(port.self, &ask, &ticket, &answer);
+        assert_int_equal(is_here, !waits);
         assert_int_equal(figures(world).inflight_entries, 1);
         if (finished) {
             embedded_put(&a->local, &store);
         }
-        port.await(port.self, &ask, &ticket, &answer);
+        if (!is_here) {
+            port.await(port.self, &ask, &ticket, &answer);
+        }
         assert_int_equal(answer.verdict, TT_OPEN); /* the shard does not know of it */
         port.store(port.self, &ticket, &store);
         serve(a, 2);
@@ -664,7 +665,7 @@ static unsigned remote_depth_after(struct peer *peer, unsigned asks, unsigned it
         struct tt_ask ask = {.key = key++, .alpha = -1, .beta = 1, .depth = REMOTE_DEPTH_MAX};
         struct tt_release release = {.key = ask.key, .depth = ask.depth};
         struct table_ticket ticket = {0};
-        port.ask(port.self, &ask, &ticket);
+        port.ask(port.self, &ask, &ticket, &(struct tt_answer){0});
         port.release(port.self, &ticket, &release);
     }
     peer->world->bed->now_us += REMOTE_DEPTH_EVERY_US;

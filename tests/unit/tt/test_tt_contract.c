@@ -125,8 +125,7 @@ static void own_ask(void *table, unsigned asker, const struct tt_ask *op, struct
     struct table_ticket ticket = {0};
     struct tt_ask ask = *op;
     ask.slot = (uint16_t)asker;
-    (void)port->ask(port->self, &ask, &ticket);
-    port->await(port->self, &ask, &ticket, answer);
+    tt_pose(port, &ask, &ticket, answer);
     assert_false(ticket.later); /* an answer here does not travel */
 }
 
