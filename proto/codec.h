@@ -146,6 +146,8 @@ struct proto_message {
     };
 };
 #undef F
+_Static_assert(sizeof(struct proto_job_post) == sizeof(struct proto_job),
+               "a JOB_POST is read and written as a `job`: the fields are the same");
 
 /* Room for the one list a message may carry. */
 struct proto_decoder {

@@ -225,7 +225,7 @@ void client_flush(struct client *client, uint64_t now_us);
 
 /* Posts to every shard that is up, and to every one that comes up until client_job_stop. Copies.
  * ERR_EXIST: posted already; ERR_FULL: options.jobs are open; ERR_RANGE: a text is too long. */
-enum err client_job_post(struct client *client, const struct proto_job_post *job, uint64_t now_us);
+enum err client_job_post(struct client *client, const struct proto_job *job, uint64_t now_us);
 void client_job_stop(struct client *client, uint64_t job, uint64_t now_us);
 void client_job_report(struct client *client, const struct proto_job_report *report,
                        uint64_t now_us);

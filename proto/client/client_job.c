@@ -87,9 +87,9 @@ uint64_t job_tick(struct client *c, unsigned shard)
     return s->job_due_us;
 }
 
-enum err client_job_post(struct client *c, const struct proto_job_post *job, uint64_t now_us)
+enum err client_job_post(struct client *c, const struct proto_job *job, uint64_t now_us)
 {
-    const struct proto_message m = {.type = PROTO_JOB_POST, .job_post = *job};
+    const struct proto_message m = {.type = PROTO_JOB_POST, .job = *job};
     struct stored_job *room = NULL;
     client_advance(c, now_us);
     if (find(c, job->job)) {

@@ -62,16 +62,16 @@ static struct proto_message post_of(struct attack *a, uint64_t id)
 {
     struct proto_message m = {.type = PROTO_JOB_POST};
     if (a->side.has_offer) {
-        m.job_post = job_to_wire(&a->side.job);
+        m.job = job_to_wire(&a->side.job);
     } else {
-        m.job_post.game = proto_text_of("chess");
-        m.job_post.position = proto_text_of("startpos");
-        m.job_post.algorithm = proto_text_of("abdada");
+        m.job.game = proto_text_of("chess");
+        m.job.position = proto_text_of("startpos");
+        m.job.algorithm = proto_text_of("abdada");
     }
-    m.job_post.job = id;
-    m.job_post.depth = PROTO_NO_LIMIT;
-    m.job_post.time_ms = 0;
-    m.job_post.nodes = 0;
+    m.job.job = id;
+    m.job.depth = PROTO_NO_LIMIT;
+    m.job.time_ms = 0;
+    m.job.nodes = 0;
     return m;
 }
 
@@ -319,7 +319,7 @@ static bool step_pairs(struct attack *a)
 {
     struct proto_message post = post_of(a, own_job(a)), stop = {.type = PROTO_JOB_STOP};
     bool sent = false;
-    stop.job_stop.job = post.job_post.job;
+    stop.job_stop.job = post.job.job;
     for (unsigned i = 0; i < a->side.shards; i++) {
         sent |= peer_say(&a->front[i], &post) && peer_say(&a->front[i], &stop);
     }
@@ -341,10 +341,10 @@ static bool step_namespace(struct attack *a)
         stop.job_stop.job = open[k];
         open[k] = own_job(a);
         m = post_of(a, open[k]);
-        m.job_post.namespace_id = s->offer.wire.namespace_id;
-        m.job_post.flags = k % 4 == 3 ? 0 : PROTO_JOB_FULL;
-        m.job_post.remote_depth = 2;
-        m.job_post.depth = k % 2 == 0 ? s->offer.wire.depth : PROTO_NO_LIMIT;
+        m.job.namespace_id = s->offer.wire.namespace_id;
+        m.job.flags = k % 4 == 3 ? 0 : PROTO_JOB_FULL;
+        m.job.remote_depth = 2;
+        m.job.depth = k % 2 == 0 ? s->offer.wire.depth : PROTO_NO_LIMIT;
         for (unsigned i = 0; i < s->shards; i++) {
             peer_say(&a->front[i], &stop);
             peer_say(&a->front[i], &m);

@@ -132,10 +132,10 @@ static uint64_t own_job_id(struct lab *lab, unsigned who)
 }
 
 /* Half of them differ from an honest job in what kind of search it is, and in nothing else. */
-static struct proto_job_post a_post(struct lab *lab, unsigned who)
+static struct proto_job a_post(struct lab *lab, unsigned who)
 {
     const struct job *job = a_job(lab);
-    struct proto_job_post m = {0};
+    struct proto_job m = {0};
     bool is_subtle = percent(lab, 50);
     if (job != NULL && (is_subtle || percent(lab, WELL_KNOWN_PERCENT))) {
         m = job_to_wire(job);
@@ -267,7 +267,7 @@ static void a_lie(struct lab *lab, unsigned who, struct proto_message *m)
         l->list.peeks[0] = (struct tt_peek){seen.key, seen.depth};
         break;
     case PROTO_JOB_POST:
-        m->job_post = a_post(lab, who);
+        m->job = a_post(lab, who);
         break;
     case PROTO_JOB_STOP:
         m->job_stop = (struct proto_job_stop){

@@ -26,7 +26,7 @@ static bool take(void *self, unsigned shard, const uint8_t *bytes, size_t length
                           : m.type == PROTO_FLUSH        ? m.flush.request
                           : m.type == PROTO_SCAN         ? m.scan.request
                           : m.type == PROTO_MAIL_JOIN    ? m.mail_join.request
-                          : m.type == PROTO_JOB_POST     ? (uint32_t)m.job_post.job
+                          : m.type == PROTO_JOB_POST     ? (uint32_t)m.job.job
                                                          : last_request[shard];
     return true;
 }
@@ -210,7 +210,7 @@ static void watch(struct client *c, uint64_t *rng, uint64_t now)
         client_mail_join(c, JOB, rng_below(rng, 4), now);
         break;
     case 7:
-        (void)client_job_post(c, &(struct proto_job_post){.job = JOB}, now);
+        (void)client_job_post(c, &(struct proto_job){.job = JOB}, now);
         break;
     case 8:
         client_job_stop(c, JOB, now);

@@ -56,7 +56,7 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
         m.hello.lowest = (uint8_t)rng_below(rng, PROTO_VERSION + 2);
         m.hello.highest = (uint8_t)rng_below(rng, PROTO_VERSION + 2);
     } else if (m.type == PROTO_JOB_POST || m.type == PROTO_JOB_STOP || m.type == PROTO_JOB_REPORT) {
-        m.job_post.job = rng_below(rng, 4); /* the first field of all three */
+        m.job.job = rng_below(rng, 4); /* the first field of all three */
         if (m.type == PROTO_JOB_REPORT) {
             m.job_report.state = (uint8_t)rng_below(rng, 3);
             m.job_report.why = proto_text_of(rng_below(rng, 2) ? "" : "unknown game");

@@ -16,9 +16,9 @@ static inline struct tt_ask wide(uint64_t key, uint8_t depth, uint8_t flags)
         .key = key, .depth = depth, .alpha = -WINDOW, .beta = WINDOW, .flags = flags};
 }
 
-static inline struct proto_job_post a_job(uint64_t id, const char *position)
+static inline struct proto_job a_job(uint64_t id, const char *position)
 {
-    return (struct proto_job_post){
+    return (struct proto_job){
         .job = id,
         .game = proto_text_of("chess"),
         .position = proto_text_of(position),
@@ -53,7 +53,7 @@ static inline int closed(void **state)
 
 static inline void post(unsigned index, uint64_t id, const char *position)
 {
-    struct proto_job_post job = a_job(id, position);
+    struct proto_job job = a_job(id, position);
     assert_int_equal(client_job_post(bed.peer[index].client, &job, clock_us()), ERR_OK);
 }
 

@@ -261,14 +261,14 @@ static inline void bed_bye(struct bed *bed, const char *who)
 static inline void bed_post_with(struct bed *bed, const char *who, uint64_t job, uint8_t flags)
 {
     struct proto_message m = {.type = PROTO_JOB_POST};
-    m.job_post.job = job;
-    m.job_post.flags = flags;
-    m.job_post.game = proto_text_of("chess");
-    m.job_post.position = proto_text_of("startpos");
-    m.job_post.evaluation = 0xe7a1;
-    m.job_post.algorithm = proto_text_of("abdada");
-    m.job_post.depth = 12;
-    m.job_post.nodes = UINT64_MAX;
+    m.job.job = job;
+    m.job.flags = flags;
+    m.job.game = proto_text_of("chess");
+    m.job.position = proto_text_of("startpos");
+    m.job.evaluation = 0xe7a1;
+    m.job.algorithm = proto_text_of("abdada");
+    m.job.depth = 12;
+    m.job.nodes = UINT64_MAX;
     bed_say(bed, who, m);
 }
 

@@ -120,7 +120,7 @@ static uint32_t request_of(const struct proto_message *message)
     case PROTO_MAIL_JOIN:
         return message->heartbeat.request;
     case PROTO_JOB_POST:
-        return (uint32_t)message->job_post.job;
+        return (uint32_t)message->job.job;
     default:
         return 0;
     }

@@ -34,18 +34,17 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
         job++;
     }
     CHECK_THAT(job < end, "jobs: a slot is free where not all are open");
-    CHECK_THAT(owner != 0 && post->job_post.job != 0, "jobs: each has an owner and an id");
-    /* JOB and JOB_POST have the same fields in the same order: the union may be read as either. */
+    CHECK_THAT(owner != 0 && post->job.job != 0, "jobs: each has an owner and an id");
     struct proto_message message = *post;
     message.type = PROTO_JOB;
     message.job.user = user;
     job->length = (uint32_t)proto_encode(&message, job->bytes, sizeof job->bytes);
     CHECK(job->length > 0);
     job->is_open = true;
-    job->id = post->job_post.job;
+    job->id = post->job.job;
     job->owner = owner;
-    job->depth = post->job_post.depth;
-    job->has_bag = post->job_post.flags & PROTO_JOB_BAG;
+    job->depth = post->job.depth;
+    job->has_bag = post->job.flags & PROTO_JOB_BAG;
     job->posted_us = now_us;
     job->found = (struct ttcore_found){.depth = 0};
     jobs->open++;

@@ -76,7 +76,7 @@ void ttcore_on_job_post(struct ttcore_call *call)
     struct ttcore *core = call->core;
     struct ttcore_session *session = call->session;
     struct ttcore_user *user = session->user;
-    const uint64_t id = call->message->job_post.job;
+    const uint64_t id = call->message->job.job;
     const char *fault = NULL;
 
     /* 1. A job that is open stays as it is; its owner may have come back as another session.
@@ -132,7 +132,7 @@ void ttcore_on_job_post(struct ttcore_call *call)
     user->jobs++;
     CHECK_THAT(user->jobs <= core->jobs.open, "a user's jobs are open");
     keep_namespaces(core);
-    tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
+    tt_generations_advance(&core->generations, call->message->job.namespace_id);
     core->count.job_posts++;
     uint32_t first = target_workers(core, call->actions), from = call->actions->messages;
     ttcore_actions_send_bytes(call->actions, job->bytes, job->length, first,

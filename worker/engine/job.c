@@ -150,9 +150,9 @@ struct counters job_report_counters(const struct proto_job_report *report)
     };
 }
 
-struct proto_job_post job_to_wire(const struct job *job)
+struct proto_job job_to_wire(const struct job *job)
 {
-    return (struct proto_job_post){
+    return (struct proto_job){
         .job = job->id,
         .game = proto_text_of(job->game->name),
         .position = proto_text_of(job->text),

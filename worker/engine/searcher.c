@@ -182,7 +182,7 @@ void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
 
 enum err searcher_post(struct searcher *p, const struct job *job)
 {
-    const struct proto_job_post wire = job_to_wire(job);
+    const struct proto_job wire = job_to_wire(job);
     return client_job_post(remote_client(p->remote), &wire, remote_now_us(p->remote));
 }
 

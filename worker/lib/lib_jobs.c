@@ -200,10 +200,10 @@ static bool copy_job(struct abdada_job *out, const struct abdada_job *given)
            strlen(out->position) <= PROTO_TEXT_MAX && strlen(out->algorithm) <= PROTO_TEXT_MAX;
 }
 
-static struct proto_job_post wire_of(const struct abdada_job *job, uint64_t id)
+static struct proto_job wire_of(const struct abdada_job *job, uint64_t id)
 {
     uint64_t fresh = job->flags & ABDADA_JOB_FRESH ? clock_unique() << PROTO_FRESH_SHIFT : 0;
-    return (struct proto_job_post){
+    return (struct proto_job){
         .job = id,
         .game = proto_text_of(job->game),
         .position = proto_text_of(job->position),
@@ -230,7 +230,7 @@ int abdada_job_post(struct abdada *t, const struct abdada_job *job, uint64_t *id
         return lib_leave(t, ABDADA_E_FULL);
     }
     uint64_t unique = clock_unique();
-    struct proto_job_post wire = wire_of(&copy, unique != 0 ? unique : 1);
+    struct proto_job wire = wire_of(&copy, unique != 0 ? unique : 1);
     enum err err = client_job_post(l->lane.client, &wire, lib_now(l));
     if (err != ERR_OK) {
         return lib_leave(t, err == ERR_FULL ? ABDADA_E_FULL : ABDADA_E_ARGUMENT);

@@ -5,7 +5,6 @@
 
 #include "proto/alias.h"
 
-#include <string.h>
 
 enum { MEMBERS_PAGE = 256, JOBS_PAGE = 8 };
 
@@ -16,14 +15,13 @@ enum { MEMBERS_PAGE = 256, JOBS_PAGE = 8 };
 bool redis_on_post(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
     const struct redis_shard *of = &s->shard[shard];
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_POST, 0, m->job_post.job);
-    struct proto_message job = {.type = PROTO_JOB};
-    _Static_assert(sizeof job.job == sizeof m->job_post, "JOB and JOB_POST have the same fields");
-    memcpy(&job.job, &m->job_post, sizeof job.job);
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_POST, 0, m->job.job);
+    struct proto_message job = *m;
+    job.type = PROTO_JOB;
     job.job.user = proto_alias(s->instance);
     s->body = s->out;
     s->body_length = of->has_jobs ? proto_encode(&job, s->out, sizeof s->out) : 0;
-    p.namespace_id = m->job_post.namespace_id;
+    p.namespace_id = m->job.namespace_id;
     return redis_shell_call(s, &p);
 }
 

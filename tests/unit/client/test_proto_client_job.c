@@ -1,20 +1,20 @@
 /* Jobs through the client: posted, repeated, stopped, pushed. */
 #include "tests/support/test_proto_fake.h"
 
-static struct proto_job_post post_of(uint64_t job)
+static struct proto_job post_of(uint64_t job)
 {
-    return (struct proto_job_post){.job = job,
-                                   .game = proto_text_of("chess"),
-                                   .position = proto_text_of("startpos"),
-                                   .evaluation = 0xe7a1,
-                                   .algorithm = proto_text_of("abdada"),
-                                   .depth = 8};
+    return (struct proto_job){.job = job,
+                              .game = proto_text_of("chess"),
+                              .position = proto_text_of("startpos"),
+                              .evaluation = 0xe7a1,
+                              .algorithm = proto_text_of("abdada"),
+                              .depth = 8};
 }
 
 static void a_job_is_posted_to_all_and_to_those_that_come_later(void **state)
 {
     struct fake *f = fake_open(3);
-    struct proto_job_post post = post_of(9);
+    struct proto_job post = post_of(9);
     char position[] = "startpos";
     (void)state;
     fake_silence(f, 2);
@@ -25,7 +25,7 @@ static void a_job_is_posted_to_all_and_to_those_that_come_later(void **state)
     fake_expect(f, PROTO_JOB_POST);
     assert_null(fake_next(f));
     fake_welcome(f, 2);
-    const struct proto_job_post *late = &fake_expect(f, PROTO_JOB_POST)->job_post;
+    const struct proto_job *late = &fake_expect(f, PROTO_JOB_POST)->job;
     assert_int_equal(f->message_shard, 2);
     assert_int_equal(late->job, 9);
     assert_int_equal(late->evaluation, 0xe7a1);
@@ -37,14 +37,14 @@ static void a_job_is_posted_to_all_and_to_those_that_come_later(void **state)
 static void a_job_message_that_the_port_does_not_take_is_repeated_soon(void **state)
 {
     struct fake *f = fake_open(1);
-    struct proto_job_post post = post_of(9);
+    struct proto_job post = post_of(9);
     (void)state;
     f->refusing[0] = true;
     client_job_post(f->client, &post, f->now);
     fake_wait(f, 5000);
     f->refusing[0] = false;
     fake_wait(f, 2000);
-    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job_post.job, 9);
+    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job.job, 9);
     f->refusing[0] = true;
     client_job_stop(f->client, 9, f->now);
     fake_wait(f, 5000);
@@ -60,13 +60,13 @@ static void a_job_message_that_the_port_does_not_take_is_repeated_soon(void **st
 static void a_job_is_posted_again_when_a_new_role_is_confirmed(void **state)
 {
     struct fake *f = fake_open(1);
-    struct proto_job_post post = post_of(9);
+    struct proto_job post = post_of(9);
     (void)state;
     client_hello(f->client, PROTO_FRONT, 0, f->now);
     client_job_post(f->client, &post, f->now);
     fake_forget(f);
     fake_welcome(f, 0);
-    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job_post.job, 9);
+    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job.job, 9);
     fake_welcome(f, 0); /* late, or twice */
     assert_null(fake_next(f));
     fake_close(f);
@@ -75,7 +75,7 @@ static void a_job_is_posted_again_when_a_new_role_is_confirmed(void **state)
 static void a_lost_job_message_is_repeated(void **state)
 {
     struct fake *f = fake_open(1);
-    struct proto_job_post post = post_of(9);
+    struct proto_job post = post_of(9);
     unsigned posts = 0, stops = 0;
     (void)state;
     client_job_post(f->client, &post, f->now);
@@ -114,7 +114,7 @@ static void a_lost_job_message_is_repeated(void **state)
 static void a_shard_that_was_out_gets_the_stop(void **state)
 {
     struct fake *f = fake_open(1);
-    struct proto_job_post post = post_of(9);
+    struct proto_job post = post_of(9);
     (void)state;
     client_job_post(f->client, &post, f->now);
     fake_forget(f);
@@ -136,7 +136,7 @@ static void jobs_are_bounded(void **state)
 {
     struct fake *f = fake_open(1);
     static char text[PROTO_TEXT_MAX + 1];
-    struct proto_job_post post = post_of(1);
+    struct proto_job post = post_of(1);
     (void)state;
     assert_int_equal(client_job_post(f->client, &post, f->now), ERR_OK);
     post.job = 2;
@@ -203,7 +203,7 @@ static void bytes_are_counted_both_ways(void **state)
 {
     struct fake *f = fake_open(1);
     const struct client_counters *counters = client_counters(f->client);
-    struct proto_job_post post = post_of(1);
+    struct proto_job post = post_of(1);
     struct proto_job_report report = {.job = 4, .nodes = 10};
     struct proto_message m = {.type = PROTO_JOB_STOP};
     uint8_t bytes[64];
@@ -283,7 +283,7 @@ static void a_barred_job_is_said_and_not_posted_again_in_that_session(void **sta
 {
     (void)state;
     struct fake *f = fake_open(2);
-    struct proto_job_post post = post_of(9);
+    struct proto_job post = post_of(9);
     unsigned posts[2] = {0};
     assert_int_equal(client_job_post(f->client, &post, f->now), ERR_OK);
     fake_error_of(f, 1, PROTO_ERR_ROLE, 9);
@@ -304,7 +304,7 @@ static void a_barred_job_is_said_and_not_posted_again_in_that_session(void **sta
     assert_int_equal(posts[1], 0);
     fake_silence(f, 1);
     fake_welcome(f, 1);
-    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job_post.job, 9);
+    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job.job, 9);
     assert_int_equal(f->message_shard, 1);
     fake_close(f);
 }
@@ -314,14 +314,14 @@ static void a_job_posted_too_early_is_not_barred(void **state)
 {
     (void)state;
     struct fake *f = fake_open(1);
-    struct proto_job_post post = post_of(9);
+    struct proto_job post = post_of(9);
     client_hello(f->client, PROTO_FRONT, 0, f->now);
     client_job_post(f->client, &post, f->now);
     fake_forget(f);
     fake_error_of(f, 0, PROTO_ERR_ROLE, 9);
     assert_int_equal(f->refusals, 0);
     fake_welcome(f, 0);
-    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job_post.job, 9);
+    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job.job, 9);
     fake_close(f);
 }
 
@@ -331,7 +331,7 @@ static void a_refused_post_is_said_of_its_job(void **state)
     (void)state;
     struct fake *f = fake_open(2);
     uint64_t id = UINT64_C(0x1234567800000009) << 4;
-    struct proto_job_post post = post_of(id), other = post_of(id + 1);
+    struct proto_job post = post_of(id), other = post_of(id + 1);
     assert_int_equal(client_job_post(f->client, &post, f->now), ERR_OK);
     assert_int_equal(client_job_post(f->client, &other, f->now), ERR_OK);
     fake_error_of(f, 1, PROTO_ERR_LIMIT, (uint32_t)id);

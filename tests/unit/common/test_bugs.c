@@ -63,7 +63,7 @@ static void expect_bug(void (*wrong)(void), const char *sentence)
 static void count_fewer_jobs_than_are_open(void)
 {
     struct ttcore_jobs jobs;
-    struct proto_message post = {.type = PROTO_JOB_POST, .job_post = {.job = 1}};
+    struct proto_message post = {.type = PROTO_JOB_POST, .job = {.job = 1}};
     if (ttcore_jobs_open(&jobs, 1) == ERR_OK) {
         ttcore_jobs_add(&jobs, &post, 1, 1, 0);
         jobs.open--;

@@ -352,7 +352,7 @@ static void unlike_searches_have_unlike_namespaces(void **state)
 /* JOB repeats JOB_POST field by field. */
 static struct proto_job on_the_wire(const struct job *job)
 {
-    struct proto_job_post post = job_to_wire(job);
+    struct proto_job post = job_to_wire(job);
     struct proto_job out;
     _Static_assert(sizeof out == sizeof post, "made of one list of fields");
     memcpy(&out, &post, sizeof out);

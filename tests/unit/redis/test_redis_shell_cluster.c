@@ -59,7 +59,7 @@ static void report(void)
 
 static void post(void)
 {
-    struct proto_job_post job = {
+    struct proto_job job = {
         .job = JOB,
         .game = proto_text_of("chess"),
         .position = proto_text_of("startpos"),

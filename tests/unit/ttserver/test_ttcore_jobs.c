@@ -49,14 +49,14 @@ static void a_job_ages_the_results_of_its_namespace_alone(void **state)
     bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 1});
     bed_hello_as(bed, "b", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 2});
     for (uint64_t job = 1; job <= 2; job++) { /* one job in each */
-        post.job_post.job = post.job_post.namespace_id = job;
+        post.job.job = post.job.namespace_id = job;
         bed_say(bed, "front", post);
     }
     for (uint64_t key = 1; key <= 2; key++) {
         bed_store(bed, "a", (struct tt_store){key, 1, 20, TT_EXACT, 0, 0});
         bed_store(bed, "b", (struct tt_store){key + 2, 1, 10, TT_EXACT, 0, 0});
     }
-    post.job_post.job = 3; /* another one in the namespace of b */
+    post.job.job = 3; /* another one in the namespace of b */
     bed_say(bed, "front", post);
     bed_store(bed, "a", (struct tt_store){1, 1, 3, TT_EXACT, 0, 0}); /* the deeper one stays */
     for (uint64_t key = 5; key <= 9; key++) {
@@ -66,8 +66,8 @@ static void a_job_ages_the_results_of_its_namespace_alone(void **state)
         assert_int_equal(bed_peek(bed, "a", key, 3).depth, 20);
         assert_int_equal(bed_peek(bed, "b", key + 2, 3).depth, 0);
     }
-    post.job_post.job = 4;
-    post.job_post.namespace_id = 1;
+    post.job.job = 4;
+    post.job.namespace_id = 1;
     bed_say(bed, "front", post);
     bed_store(bed, "b", (struct tt_store){10, 1, 3, TT_EXACT, 0, 0});
     assert_int_equal(bed_peek(bed, "a", 1, 3).depth, 0); /* one of them is old now */
@@ -85,13 +85,13 @@ static void many_jobs_age_no_namespace_that_a_session_is_in(void **state)
     bed_hello_as(bed, "front", (struct proto_hello){.role = PROTO_FRONT, .namespace_id = 2});
     bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 1});
     bed_hello_as(bed, "b", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 2});
-    post.job_post.job = post.job_post.namespace_id = 1;
+    post.job.job = post.job.namespace_id = 1;
     bed_say(bed, "front", post);
     bed_store(bed, "a", (struct tt_store){1, 1, 20, TT_EXACT, 0, 0});
     bed_store(bed, "a", (struct tt_store){2, 1, 20, TT_EXACT, 0, 0});
     for (uint64_t job = 2; job <= 10; job++) { /* of another namespace, one soon after the other */
-        post.job_post.job = job;
-        post.job_post.namespace_id = 2;
+        post.job.job = job;
+        post.job.namespace_id = 2;
         bed_say(bed, "front", post);
         bed_stop_job(bed, "front", job);
     }
@@ -103,7 +103,7 @@ static void many_jobs_age_no_namespace_that_a_session_is_in(void **state)
     }
     bed_bye(bed, "a"); /* now nobody is in it */
     for (uint64_t job = 11; job <= 14; job++) {
-        post.job_post.job = job;
+        post.job.job = job;
         bed_say(bed, "front", post);
         bed_stop_job(bed, "front", job);
     }
@@ -428,7 +428,7 @@ static void longest_texts_fit(void **state)
     struct proto_text longest = {text, sizeof text};
     memset(text, 'x', sizeof text);
     struct proto_message m = {.type = PROTO_JOB_POST};
-    m.job_post = (struct proto_job_post){
+    m.job = (struct proto_job){
         UINT64_MAX, UINT64_MAX, longest,   longest,   UINT64_MAX, UINT64_MAX,
         longest,    UINT8_MAX,  UINT8_MAX, UINT8_MAX, UINT32_MAX, UINT64_MAX,
     };

@@ -376,7 +376,7 @@ static void the_longest_page_of_jobs_fits(void **state)
     bed_hello(bed, "watch", PROTO_CLIENT);
     for (unsigned i = 0; i < 2 * TTCORE_JOBS_PAGE; i++) {
         struct proto_message m = {.type = PROTO_JOB_POST};
-        m.job_post = (struct proto_job_post){
+        m.job = (struct proto_job){
             UINT64_MAX - i, UINT64_MAX, longest,   longest,   UINT64_MAX, UINT64_MAX,
             longest,        UINT8_MAX,  UINT8_MAX, UINT8_MAX, UINT32_MAX, UINT64_MAX,
         };

@@ -275,7 +275,7 @@ static void post_job(struct front *f, bool fits, uint64_t now)
         printf("info string this search is too long for a job: only this host searches it\n");
         return;
     }
-    const struct proto_job_post post = {
+    const struct proto_job post = {
         .job = clock_unique(),
         .game = proto_text_of(f->job.game),
         .position = proto_text_of(f->job.position),
