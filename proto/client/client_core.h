@@ -110,10 +110,9 @@ struct stopped_job {
 
 struct stored_job {
     bool used;
-    uint64_t job;
     uint64_t barred; /* bit i: shard i will not take it, however often */
-    size_t length;
-    uint8_t bytes[PROTO_JOB_BYTES]; /* its JOB_POST */
+    struct proto_job job;
+    char text[3][PROTO_TEXT_MAX]; /* its texts */
 };
 
 struct client {
@@ -171,8 +170,6 @@ static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
 
 /* Encodes and sends. A message that does not encode is a bug. */
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
-/* Sends one that is encoded already. */
-bool client_send_bytes(struct client *c, unsigned shard, const uint8_t *bytes, size_t length);
 
 /* An id that no outstanding part has. */
 uint32_t request_next(struct client *c);

@@ -1,9 +1,11 @@
 #include "proto/client/client_core.h"
 
+#include <string.h>
+
 static struct stored_job *find(struct client *c, uint64_t job)
 {
     for (unsigned i = 0; i < c->options.jobs; i++) {
-        if (c->jobs[i].used && c->jobs[i].job == job) {
+        if (c->jobs[i].used && c->jobs[i].job.job == job) {
             return &c->jobs[i];
         }
     }
@@ -17,15 +19,21 @@ void job_on_error(struct client *c, unsigned shard, const struct proto_error *m)
     bool is_barred = m->code == PROTO_ERR_ROLE && !c->shards[shard].hello_owed;
     for (unsigned i = 0; i < c->options.jobs; i++) {
         struct stored_job *job = &c->jobs[i];
-        bool is_meant = m->request != 0 && job->used && (uint32_t)job->job == m->request;
+        bool is_meant = m->request != 0 && job->used && (uint32_t)job->job.job == m->request;
         if (is_meant && (is_barred || m->code == PROTO_ERR_LIMIT)) {
             job->barred |= (uint64_t)is_barred << shard;
             event_put(c, (struct client_event){.kind = CLIENT_JOB_REFUSED,
                                                .shard = shard,
-                                               .refused = {job->job, &m->text}});
+                                               .refused = {job->job.job, &m->text}});
             return;
         }
     }
+}
+
+static bool send_post(struct client *c, unsigned shard, const struct stored_job *job)
+{
+    const struct proto_message m = {.type = PROTO_JOB_POST, .job = job->job};
+    return client_send(c, shard, &m);
 }
 
 static bool send_stop(struct client *c, unsigned shard, uint64_t job)
@@ -52,7 +60,7 @@ static void send_all(struct client *c, unsigned shard, bool all_stops)
     for (unsigned i = 0; i < c->options.jobs && was_sent; i++) {
         if (c->jobs[i].used && !(c->jobs[i].barred >> shard & 1)) {
             any = true;
-            was_sent = client_send_bytes(c, shard, c->jobs[i].bytes, c->jobs[i].length);
+            was_sent = send_post(c, shard, &c->jobs[i]);
         }
     }
     for (unsigned i = 0; i < STOPPED_MAX && was_sent; i++) {
@@ -89,7 +97,6 @@ uint64_t job_tick(struct client *c, unsigned shard)
 
 enum err client_job_post(struct client *c, const struct proto_job *job, uint64_t now_us)
 {
-    const struct proto_message m = {.type = PROTO_JOB_POST, .job = *job};
     struct stored_job *room = NULL;
     client_advance(c, now_us);
     if (find(c, job->job)) {
@@ -101,19 +108,25 @@ enum err client_job_post(struct client *c, const struct proto_job *job, uint64_t
     if (!room) {
         return ERR_FULL;
     }
-    room->length = proto_encode(&m, room->bytes, sizeof room->bytes);
-    if (room->length == 0) {
-        return ERR_RANGE;
+    room->job = *job;
+    struct proto_text *text[] = {&room->job.game, &room->job.position, &room->job.algorithm};
+    for (unsigned i = 0; i < sizeof text / sizeof *text; i++) {
+        if (text[i]->length > PROTO_TEXT_MAX) {
+            return ERR_RANGE;
+        }
+        if (text[i]->length > 0) { /* an empty text may be nowhere */
+            memcpy(room->text[i], text[i]->at, text[i]->length);
+        }
+        text[i]->at = room->text[i];
     }
     room->used = true;
-    room->job = job->job;
     room->barred = 0;
     for (unsigned i = 0; i < STOPPED_MAX; i++) {
         c->stopped[i].used = c->stopped[i].used && c->stopped[i].job != job->job;
     }
     for (unsigned i = 0; i < c->up_count; i++) {
         unsigned shard = c->owners[i].shard;
-        repeat_later(c, shard, client_send_bytes(c, shard, room->bytes, room->length));
+        repeat_later(c, shard, send_post(c, shard, room));
     }
     return ERR_OK;
 }

@@ -2,19 +2,13 @@
 
 #include <string.h>
 
-bool client_send_bytes(struct client *c, unsigned shard, const uint8_t *bytes, size_t length)
-{
-    bool is_sent = c->send(c->self, shard, bytes, length);
-    c->counters.messages_sent += is_sent;
-    c->counters.bytes_sent += is_sent ? length : 0;
-    return is_sent;
-}
-
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message)
 {
     size_t length = proto_encode(message, c->scratch, c->scratch_size);
     CHECK(length > 0);
-    bool is_sent = client_send_bytes(c, shard, c->scratch, length);
+    bool is_sent = c->send(c->self, shard, c->scratch, length);
+    c->counters.messages_sent += is_sent;
+    c->counters.bytes_sent += is_sent ? length : 0;
     if (is_sent && message->type == PROTO_RETRIEVE_ASK) {
         c->counters.ask_messages++;
         c->counters.ask_bytes += length;

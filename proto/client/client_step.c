@@ -69,10 +69,10 @@ static bool allocate(struct client *c)
 
     c->ticket_mask = tickets - 1;
     c->part_mask = parts - 1;
-    /* The longest message that we can be made to write, but JOB_POST. */
+    /* The longest message that we can be made to write. */
     enum { STORE = 24, ASK = 24, PEEK = 12, HEAD = 64 };
     const size_t sizes[] = {o->queue * STORE, o->ask_max * ASK, o->peek_max * PEEK,
-                            CLIENT_SHARE_MAX * STORE};
+                            CLIENT_SHARE_MAX * STORE, PROTO_JOB_BYTES};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         c->scratch_size = HEAD + sizes[i] > c->scratch_size ? HEAD + sizes[i] : c->scratch_size;
     }
