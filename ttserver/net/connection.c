@@ -133,7 +133,7 @@ bool connection_put(struct connection *c, const uint8_t *message, size_t length)
 
 void connection_put_raw(struct connection *c, const uint8_t *bytes, size_t length)
 {
-    uint8_t *at = length > 0 ? reserve(c, length) : NULL;
+    uint8_t *at = reserve(c, length);
     if (at != NULL) {
         memcpy(at, bytes, length);
         c->out_end += length;

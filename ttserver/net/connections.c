@@ -325,7 +325,9 @@ static bool serve(struct shard_connections *p, struct connection *c, uint64_t un
         result = zmtp_take(&c->zmtp, at, left, &taken);
         at += taken.used;
         left -= taken.used;
-        connection_put_raw(c, taken.reply, taken.reply_length);
+        if (taken.reply_length > 0) {
+            connection_put_raw(c, taken.reply, taken.reply_length);
+        }
         if (result == ZMTP_FRAME && c->is_skipping) {
             c->is_skipping = taken.more;
         } else if (result == ZMTP_FRAME) {

@@ -160,7 +160,10 @@ void pushes_keep_back(struct pushes *p, struct connection *c)
 
 struct connection *pushes_let_go(struct pushes *p)
 {
-    struct connection *c = is_much(p) ? NULL : TAILQ_FIRST(&p->held_back);
+    struct connection *c = TAILQ_FIRST(&p->held_back);
+    if (c == NULL || is_much(p)) {
+        return NULL;
+    }
     pushes_forget(p, c);
     return c;
 }
