@@ -45,13 +45,25 @@ bool peers_helps(const struct search *s)
     return peers_are_there(s) && !s->env.peers->owns_root;
 }
 
-bool peers_poll(struct search *s)
+bool peers_help(struct search *s, bool (*work)(struct search *s))
 {
-    s->start_ply = s->poll_ply = 0;
-    s->unwind = NO_UNWIND;
-    s->window_changed = false;
-    s->stopped = s->env.poll(s->env.self, s) || s->stopped;
-    return !s->stopped;
+    if (!peers_helps(s)) {
+        return false;
+    }
+    s->iteration = 0; /* that of the last search says nothing of this one */
+    for (;;) {
+        s->start_ply = s->poll_ply = 0;
+        s->unwind = NO_UNWIND;
+        s->window_changed = false;
+        s->stopped = s->env.poll(s->env.self, s) || s->stopped;
+        if (s->stopped) {
+            return true;
+        }
+        s->options.algorithm->handover->serve(s);
+        if (!work(s)) {
+            s->env.peers->wait(s->env.peers->self);
+        }
+    }
 }
 
 void peers_begin_work(struct search *s, unsigned ply, unsigned iteration)

@@ -148,8 +148,9 @@ bool peers_are_there(const struct search *s);
 
 /* Whether this search has no root of its own. */
 bool peers_helps(const struct search *s);
-/* Where it helps, between one work and the next: polls the environment. False: it says stop. */
-bool peers_poll(struct search *s);
+/* Helps until env.poll says stop: serves what came, then does the next `work` (false: there is
+ * none) or waits. False: this search has a root of its own. */
+bool peers_help(struct search *s, bool (*work)(struct search *s));
 /* Where it helps: work at the node of that ply begins, part of that iteration. */
 void peers_begin_work(struct search *s, unsigned ply, unsigned iteration);
 

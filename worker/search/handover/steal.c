@@ -573,17 +573,7 @@ bool steal_run(struct search *s)
         return false;
     }
     begin(s);
-    if (!peers_helps(s)) {
-        return false;
-    }
-    s->iteration = 0; /* that of the last search says nothing of this one */
-    while (peers_poll(s)) {
-        steal_serve(s);
-        if (!seek_work(s)) {
-            s->env.peers->wait(s->env.peers->self);
-        }
-    }
-    return true;
+    return peers_help(s, seek_work);
 }
 
 /* ---- a node ---- */

@@ -274,17 +274,7 @@ bool tasks_run(struct search *s)
         return false;
     }
     tasks_begin(s);
-    if (!peers_helps(s)) {
-        return false;
-    }
     task_work_of(s)->count = 0;
     task_work_of(s)->is_running = false;
-    s->iteration = 0; /* that of the last search says nothing of this one */
-    while (peers_poll(s)) {
-        tasks_serve(s);
-        if (!search_next(s)) {
-            s->env.peers->wait(s->env.peers->self);
-        }
-    }
-    return true;
+    return peers_help(s, search_next);
 }
