@@ -5,6 +5,7 @@
 #include "common/signals.h"
 #include "ttserver/keep/backing.h"
 #include "ttserver/keep/keep_files.h"
+#include "ttserver/net/who.h"
 #include "ttserver/shard.h"
 
 #include <errno.h>

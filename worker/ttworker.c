@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/signals.h"
 #include "worker/engine/process.h"
+#include "worker/engine/searching_metrics.h"
 #include "worker/engine/worker.h"
 #include "worker/programs/cli.h"
 #include "worker/programs/engine/engine_worker.h"

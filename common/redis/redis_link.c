@@ -2,6 +2,7 @@
 
 #include "common/redis/redis_map.h"
 #include "common/redis/redis_reader.h"
+#include "common/redis/redis_tls.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* The tests of the slider tables, compiled once for each way of indexing them. */
 #include "tests/support/test_chess.h"
+#include "worker/games/chess/bitboard.h"
 
 static void sliders_attack_what_a_step_by_step_walk_reaches(void **state)
 {

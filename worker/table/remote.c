@@ -2,6 +2,7 @@
 
 #include "common/tt/ops.h"
 #include "worker/table/broadcast.h"
+#include "worker/table/notices.h"
 #include "worker/table/remote_depth.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* CURVE against a small client written beside it: the round trip, every bit of the handshake, what
  * is said twice, and who is let in. */
 #include "tests/support/test_zmtp.h"
+#include "ttserver/net/curve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

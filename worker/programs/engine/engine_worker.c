@@ -6,6 +6,7 @@
 #include "worker/engine/process.h"
 #include "worker/engine/worker.h"
 #include "worker/engine/worker_core.h"
+#include "worker/programs/engine/uci_engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
