@@ -141,7 +141,7 @@ static uint32_t ticket_send(struct client *c, struct ticket *t, const struct tt_
     /* 1. Whose is each node? */
     for (unsigned i = 0; i < t->count; i++) {
         t->owner[i] =
-            (uint8_t)shard_owning(c, asks != NULL ? asks[i].key : peeks[i].key, c->owner_count);
+            (uint8_t)shard_owning(c, peeks != NULL ? peeks[i].key : asks[i].key, c->owner_count);
         asked |= UINT64_C(1) << t->owner[i];
     }
 

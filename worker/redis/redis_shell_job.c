@@ -5,7 +5,6 @@
 
 #include "proto/alias.h"
 
-
 enum { MEMBERS_PAGE = 256, JOBS_PAGE = 8 };
 
 /* ---- JOB_POST, JOB_STOP ---- */
