@@ -213,19 +213,6 @@ uint32_t client_ask(struct client *c, const struct tt_ask *asks, unsigned count,
 }
 
 /* An answer outside its range must not reach the search. */
-static bool plausible(const struct tt_answer *a, const struct tt_ask *ask)
-{
-    switch (a->verdict) {
-    case TT_CUT:
-        return a->score >= TT_SCORE_MIN;
-    case TT_OPEN:
-        return a->alpha >= ask->alpha && a->beta <= ask->beta && a->alpha < a->beta;
-    case TT_BUSY:
-        return ask->flags & TT_EXCLUSIVE;
-    }
-    return false;
-}
-
 void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m)
 {
     struct part *part = shard_answered(c, shard, PART_ASK, m->request);
@@ -235,12 +222,17 @@ void table_on_answer(struct client *c, unsigned shard, const struct proto_retrie
     struct ticket *t = ticket_of(c, part->ticket);
     unsigned good = 0, count = m->list.count == part->count ? part->count : 0;
     for (unsigned i = part->first, n = 0; n < count; i++) {
-        if (t->owner[i] == shard) {
-            const struct tt_answer *answer = &m->list.at[n++];
-            if (plausible(answer, &t->asks[i])) {
-                t->answers[i] = *answer;
-                good++;
-            }
+        if (t->owner[i] != shard) {
+            continue;
+        }
+        const struct tt_ask *ask = &t->asks[i];
+        const struct tt_answer *a = &m->list.at[n++];
+        if ((a->verdict == TT_CUT && a->score >= TT_SCORE_MIN) ||
+            (a->verdict == TT_BUSY && ask->flags & TT_EXCLUSIVE) ||
+            (a->verdict == TT_OPEN && a->alpha >= ask->alpha && a->beta <= ask->beta &&
+             a->alpha < a->beta)) {
+            t->answers[i] = *a;
+            good++;
         }
     }
     ticket_answered(c, t, part, good);

@@ -493,7 +493,9 @@ void remote_serve(struct remote *r, struct search *search, uint64_t now)
      * answer: a look at the sockets costs more than it finds. */
     if (r->lane.rest_us == 0 || now >= r->rest_until_us || client_outstanding(client) > 0) {
         r->rest_until_us = now + r->lane.rest_us;
-        (void)serve_sockets(r);
+        read_events(r, true);
+        (void)lane_tick(&r->lane);
+        read_events(r, false);
         now = lane_now(&r->lane);
         r->talked_us += now - begin;
     } else if (client_counters(client)->bytes_sent != sent) {
