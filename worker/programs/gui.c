@@ -1,7 +1,6 @@
 #include "worker/programs/gui.h"
 
 #include "common/clock.h"
-#include "common/lines.h"
 #include "common/log.h"
 #include "common/signals.h"
 
@@ -13,10 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    FIRST_ROOM = 65536,
-    PATIENCE_MS = 100, /* a signal that comes right before a wait does not end it */
-};
+enum { PATIENCE_MS = 100 }; /* a signal that comes right before a wait does not end it */
 
 static atomic_bool quitting;
 
@@ -24,12 +20,9 @@ bool gui_open(struct gui *g, const char *program)
 {
     g->has_ended = true;
     g->quitting = &quitting;
-    g->text = malloc(FIRST_ROOM);
-    g->room = FIRST_ROOM;
-    if (g->text == NULL || pipe2(g->ended, O_CLOEXEC) != 0) {
+    if (!line_reader_open(&g->input, GUI_LINE_MAX) || pipe2(g->ended, O_CLOEXEC) != 0) {
         log_fail(program, "no memory or no pipe: %s", strerror(errno));
-        free(g->text);
-        g->text = NULL;
+        line_reader_close(&g->input);
         return false;
     }
     signals_end_by(&quitting);
@@ -39,11 +32,10 @@ bool gui_open(struct gui *g, const char *program)
 
 void gui_close(struct gui *g)
 {
-    if (g->text != NULL) {
+    if (g->input.text != NULL) {
         close(g->ended[0]);
         close(g->ended[1]);
-        free(g->text);
-        g->text = NULL;
+        line_reader_close(&g->input);
     }
 }
 
@@ -116,76 +108,6 @@ void gui_stop(struct gui *g)
     }
 }
 
-/* ---- lines ---- */
-
-/* For one byte more at least. False: the line is too long, or memory for it is not there. */
-static bool make_room(struct gui *g)
-{
-    memmove(g->text, g->text + g->begin, g->used - g->begin);
-    g->used -= g->begin;
-    g->begin = 0;
-    if (g->used + 1 < g->room) {
-        return true;
-    }
-    char *text = g->room < GUI_LINE_MAX ? realloc(g->text, g->room * 2) : NULL;
-    if (text != NULL) {
-        g->text = text;
-        g->room *= 2;
-    }
-    return text != NULL;
-}
-
-/* Reads what is there. */
-static void read_input(struct gui *g)
-{
-    if (!make_room(g)) { /* next_line found no end */
-        char start[64], why[64];
-        snprintf(start, sizeof start, "%.*s", (int)g->used, g->text);
-        snprintf(why, sizeof why, "a line is longer than %d bytes", GUI_LINE_MAX - 2);
-        g->used = 0;
-        g->is_skipping = true;
-        g->refuse(g->self, start, why);
-        return;
-    }
-    char *at = g->text + g->used;
-    const ssize_t n = read(STDIN_FILENO, at, g->room - 1 - g->used);
-    if (n <= 0 && !(n < 0 && errno == EINTR)) {
-        g->is_closed = true;
-        if (g->used > 0) {
-            g->text[g->used++] = '\n';
-        }
-    }
-    for (ssize_t i = 0; i < n;
-         i++) { /* zero bytes would end strings, and CR is a line's end like LF */
-        at[i] = at[i] == '\0' ? ' ' : at[i] == '\r' ? '\n' : at[i];
-    }
-    g->used += n > 0 ? (size_t)n : 0;
-    if (n > 0 && g->is_skipping) {
-        const char *end = memchr(g->text, '\n', g->used);
-        const size_t skipped = end == NULL ? g->used : (size_t)(end - g->text) + 1;
-        g->used -= skipped;
-        memmove(g->text, g->text + skipped, g->used);
-        g->is_skipping = end == NULL;
-    }
-}
-
-/* The next whole line without its end; NULL: there is none yet. */
-static char *next_line(struct gui *g)
-{
-    char *line = g->text + g->begin;
-    char *end = memchr(line, '\n', g->used - g->begin);
-    if (end == NULL) {
-        return NULL;
-    }
-    *end = '\0';
-    g->begin = (size_t)(end - g->text) + 1;
-    if (!g->has_begun) {
-        line += lines_skip_bom(line) - line;
-        g->has_begun = true;
-    }
-    return line;
-}
-
 /* ---- the loop ---- */
 
 static bool waits(const struct gui *g)
@@ -210,7 +132,7 @@ static int timeout_ms(const struct gui *g)
  * nobody reads the answers any more. */
 static bool await_events(struct gui *g)
 {
-    const bool reads = !g->is_closed && !waits(g);
+    const bool reads = !g->input.has_ended && !waits(g);
     struct pollfd fd[] = {{.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
                           {.fd = g->has_ended ? -1 : g->ended[0], .events = POLLIN},
                           {.fd = STDOUT_FILENO}};
@@ -239,8 +161,19 @@ static bool await_events(struct gui *g)
         engine_idle(g->engine, 0);
     }
     if (has_input) {
-        read_input(g);
+        (void)line_reader_fill(&g->input, STDIN_FILENO);
     }
+    return true;
+}
+
+static bool obey(struct gui *g, char *line)
+{
+    char why[64];
+    if (!g->input.is_cut) {
+        return g->obey(g->self, line);
+    }
+    snprintf(why, sizeof why, "a line is longer than %zu bytes", g->input.longest);
+    g->refuse(g->self, line, why);
     return true;
 }
 
@@ -248,11 +181,11 @@ void gui_loop(struct gui *g)
 {
     bool goes_on = true;
     while (goes_on && !atomic_load(&quitting)) {
-        for (char *line; goes_on && !waits(g) && (line = next_line(g)) != NULL;) {
-            goes_on = g->obey(g->self, line);
+        for (char *line; goes_on && !waits(g) && (line = line_reader_next(&g->input)) != NULL;) {
+            goes_on = obey(g, line);
         }
         const bool is_awaited = g->is_running && !g->is_held && g->stop_us == 0;
-        goes_on = goes_on && (!g->is_closed || is_awaited) && await_events(g);
+        goes_on = goes_on && (!g->input.has_ended || is_awaited) && await_events(g);
     }
     gui_stop(g);
 }

@@ -1,10 +1,7 @@
 /* gui: a program that a GUI drives: lines come on standard input, answers go to standard output,
  * and searches run in a thread of their own meanwhile. One wait is for input and for the search's
- * end.
- *
- * A line ends with LF, CR LF or CR, the last one also with the input; a byte order mark before the
- * first is skipped. The program ends after a command that says so, with the input (what was asked
- * before is answered), by a signal, and when nobody reads its answers any more.
+ * end. The program ends after a command that says so, with the input (what was asked before is
+ * answered), by a signal, and when nobody reads its answers any more.
  *
  * Threads: all calls from one thread; the observer is called by the thread of the search, which
  * calls engine_run. Memory: a buffer that grows to the longest line, at most
@@ -13,10 +10,11 @@
 #define WORKER_PROGRAMS_GUI_H
 
 #include "worker/engine/engine.h"
+#include "worker/programs/line_reader.h"
 
 #include <pthread.h>
 
-enum { GUI_LINE_MAX = 1 << 20 }; /* a game of 200,000 plies in UCI */
+enum { GUI_LINE_MAX = (1 << 20) - 2 }; /* a game of 200,000 plies in UCI */
 
 /* What searches in place of an engine: functions with the contracts of engine_run, engine_stop,
  * engine_arm and engine_clear. */
@@ -53,9 +51,7 @@ struct gui {
     pthread_t thread;
     struct job *job;
     struct engine_observer observer;
-    char *text;
-    size_t room, begin, used;
-    bool has_begun, is_closed, is_skipping; /* the rest of a line that was too long */
+    struct line_reader input;
 };
 
 /* From now on a signal ends the program, and each line of output goes out at once. False after a

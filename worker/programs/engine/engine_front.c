@@ -8,6 +8,7 @@
 #include "worker/programs/engine/engine_limits.h"
 #include "worker/programs/engine/engine_rules.h"
 #include "worker/programs/engine/engine_vote.h"
+#include "worker/programs/gui.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -18,7 +19,6 @@
 #include <unistd.h>
 
 enum {
-    LINE_MAX_BYTES = 1 << 20,
     VOICES_MAX = 1024, /* the engine's own is the first */
     NAMED_MAX = 64, /* workers that are left out, named once */
     SEEN_MAX = 64, /* moves that the own engine named in a search */
@@ -686,6 +686,8 @@ static bool obey(struct front *f, const char *line, uint64_t now)
         return false;
     } else if (uci_begins(line, "setoption", &rest)) {
         set_option(f, rest);
+    } else if (uci_begins(line, "go", &rest) && f->position[0] == '\0') {
+        printf("info string error: no position: the last one was refused\nbestmove (none)\n");
     } else if (uci_begins(line, "go", &rest) && !is_perft(rest)) {
         begin(f, rest, now);
     } else {
@@ -704,10 +706,16 @@ static void serve_gui(struct front *f, const char **held)
 {
     const uint64_t now = clock_us();
     while (f->is_greeted && !f->is_leaving && !f->is_at_end) {
-        const char *line = *held != NULL ? *held : line_reader_next(&f->input);
+        const char *line = *held != NULL ? *held : line_reader_next(&f->input), *rest;
         if (line == NULL) {
             f->is_at_end = f->input.has_ended;
             break;
+        }
+        if (*held == NULL && f->input.is_cut) {
+            const bool is_position = uci_begins(line, "position", &rest);
+            printf("info string error: a line is longer than %zu bytes%s\n", f->input.longest,
+                   is_position ? "; there is no position until the next one" : "");
+            line = is_position ? "position" : "";
         }
         *held = obey(f, line, now) ? NULL : line;
         if (*held != NULL) {
@@ -789,12 +797,12 @@ int engine_front_serve(const char *program, const char *command, const struct cl
                         err == ERR_SYNTAX ? "this is no command" : err_text(err));
     }
     f->program = program;
-    f->input.longest = LINE_MAX_BYTES;
     f->new_game = clock_unique();
     replace(&f->position, "startpos");
     replace(&f->greeting, "");
     replace(&f->go, "");
-    err = f->position == NULL || f->greeting == NULL || f->go == NULL
+    err = !line_reader_open(&f->input, GUI_LINE_MAX) || f->position == NULL ||
+                  f->greeting == NULL || f->go == NULL
               ? ERR_NOMEM
               : front_core_open(&f->core, 0);
     err = err != ERR_OK ? err : connect(f, table, why);
@@ -815,7 +823,7 @@ int engine_front_serve(const char *program, const char *command, const struct cl
     uci_engine_close(&f->engine);
     engine_rules_free(&f->rules);
     front_core_close(&f->core);
-    line_reader_free(&f->input);
+    line_reader_close(&f->input);
     free(f->position);
     free(f->greeting);
     free(f->go);

@@ -31,10 +31,11 @@ enum err uci_engine_open(struct uci_engine *e, const char *command)
     memset(e, 0, sizeof *e);
     e->in = e->out = -1;
     const size_t size = strlen(command) + UCI_WORDS_MAX + 1;
-    e->printed.longest = UCI_ENGINE_LINE_MAX;
     e->room = malloc(size);
     e->option = calloc(UCI_ENGINE_OPTIONS_MAX, sizeof *e->option);
-    enum err err = e->room == NULL || e->option == NULL                ? ERR_NOMEM
+    const bool ok =
+        line_reader_open(&e->printed, UCI_ENGINE_LINE_MAX) && e->room != NULL && e->option != NULL;
+    enum err err = !ok                                                 ? ERR_NOMEM
                    : !uci_cut_command(command, e->room, size, e->word) ? ERR_SYNTAX
                                                                        : ERR_OK;
     if (err != ERR_OK) {
@@ -209,7 +210,7 @@ void uci_engine_close(struct uci_engine *e)
         clear(e);
         e->state = UCI_ENGINE_DEAD;
     }
-    line_reader_free(&e->printed);
+    line_reader_close(&e->printed);
     free(e->room);
     free(e->option);
     free(e->unsent);
@@ -405,7 +406,7 @@ enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line
     }
     do {
         while ((*line = line_reader_next(&e->printed)) != NULL) {
-            const enum uci_said said = take(e, *line, now_us);
+            const enum uci_said said = e->printed.is_cut ? UCI_NOTHING : take(e, *line, now_us);
             if (said != UCI_NOTHING) {
                 return said;
             }
