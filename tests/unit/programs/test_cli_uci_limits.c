@@ -3,12 +3,12 @@
 #include "worker/programs/uci/uci_search.h"
 #include "worker/search/search.h"
 
+static struct uci_go go; /* of the last command */
+
 static struct uci_limits read_limits(const char *words, bool black)
 {
-    static char copy[512]; /* the limits point into it */
-    struct uci_limits limits;
-    snprintf(copy, sizeof copy, "%s", words);
-    uci_read_limits(copy, black, UCI_OVERHEAD_MS, &limits);
+    assert_true(uci_go_read(words, &go));
+    const struct uci_limits limits = uci_limits_of(&go, black, UCI_OVERHEAD_MS);
     assert_in_range(limits.depth, 1, SEARCH_DEPTH_MAX);
     return limits;
 }
@@ -20,7 +20,7 @@ static void expect(const char *words, unsigned depth, uint32_t time_ms, uint64_t
     assert_int_equal(limits.depth, depth);
     assert_int_equal(limits.time_ms, time_ms);
     assert_int_equal(limits.nodes, nodes);
-    assert_int_equal(limits.infinite, infinite);
+    assert_int_equal(go.infinite, infinite);
 }
 
 static void nothing_said_is_no_limit(void **state)
@@ -53,7 +53,7 @@ static void infinite_and_ponder_wait_for_stop(void **state)
     (void)state;
     expect("infinite", SEARCH_DEPTH_MAX, 0, 0, true);
     struct uci_limits limits = read_limits("ponder wtime 10000 btime 10000", false);
-    assert_true(limits.ponder && !limits.infinite);
+    assert_true(go.ponder && !go.infinite);
     assert_true(limits.time_ms > 0); /* from ponderhit on */
     expect("infinite depth 3", 3, 0, 0, true);
 }
@@ -84,11 +84,18 @@ static void searchmoves_end_with_the_first_other_word(void **state)
     struct uci_limits limits = read_limits("searchmoves e2e4 a7a8q depth 5 d2d4 mate 3", false);
     assert_int_equal(limits.depth, 5);
     assert_int_equal(limits.mate, 3);
-    assert_int_equal(limits.moves, 2);
-    assert_string_equal(limits.move[0], "e2e4");
-    assert_string_equal(limits.move[1], "a7a8q");
-    limits = read_limits("depth 5 searchmoves", false);
-    assert_int_equal(limits.moves, 0);
+    assert_string_equal(go.moves, " e2e4 a7a8q ");
+    (void)read_limits("searchmoves e2e4 rubbish ponder infinite", false);
+    assert_true(go.ponder && go.infinite);
+    assert_string_equal(go.moves, " e2e4 rubbish ");
+    (void)read_limits("depth 5 searchmoves", false);
+    assert_string_equal(go.moves, "");
+    char many[3000] = "searchmoves";
+    for (unsigned i = 0; i < 500; i++) {
+        strcat(many, " a2a3");
+    }
+    assert_false(uci_go_read(many, &go));
+    assert_true(strlen(go.moves) > UCI_MOVES_MAX - 8);
 }
 
 static void each_side_has_its_own_clock(void **state)

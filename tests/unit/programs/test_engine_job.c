@@ -42,6 +42,10 @@ static void a_job_says_limits_and_moves_alone(void **state)
     (void)state;
     expect_go("go infinite", "go infinite");
     expect_go("go depth 12; Skill Level=3", "go depth 12");
+    expect_go("go infinite depth 3", NULL);
+    expect_go("go mate 2 nodes 5", NULL);
+    expect_go("go nodes 5  mate 2", NULL);
+    expect_go("go wtime 5 infinite", NULL);
     expect_go("go nodes 5 mate 2 searchmoves e2e4 P@e5 b7b8=Q",
               "go nodes 5 mate 2 searchmoves e2e4 P@e5 b7b8=Q");
     expect_go("go depth", NULL);
@@ -142,20 +146,25 @@ static void others_get_limits_without_clocks(void **state)
 
     assert_true(engine_limits_read("depth 9 searchmoves e2e4 d2d4 nodes 70", false, 0, &l));
     assert_string_equal(l.others, "go depth 9 nodes 70 searchmoves e2e4 d2d4");
-    assert_true(l.has_nodes && !l.has_clock && l.answer_us == 0 && l.depth == 9);
+    assert_true(l.nodes == 70 && !l.has_clock && l.answer_us == 0 && l.depth == 9);
 
     assert_true(engine_limits_read("ponder movetime 100", false, 1000000, &l));
-    assert_true(l.ponder && l.answer_us == 0);
-    engine_limits_hit(&l, "ponder movetime 100", false, 9000000);
-    assert_true(!l.ponder && l.answer_us >= 9100000 && l.answer_us < 9400000);
+    assert_true(l.go.ponder && l.answer_us == 0);
+    engine_limits_hit(&l, false, 9000000);
+    assert_true(!l.go.ponder && l.answer_us >= 9100000 && l.answer_us < 9400000);
     engine_limits_rest(&l, "ponder movetime 100", false, 9200000, rest, sizeof rest);
     assert_string_equal(rest, "go movetime 1");
 
     assert_true(engine_limits_read("infinite wtime 5", false, 1, &l));
-    assert_true(l.infinite && l.answer_us == 0);
+    assert_true(l.go.infinite && l.answer_us == 0);
     assert_true(engine_limits_read("movetime 99999999999999999999", false, 1, &l));
     assert_true(l.answer_us > 1);
     assert_true(engine_limits_read("wtime -100 depth", false, 1, &l));
+    assert_true(l.has_clock && l.answer_us > 1 && l.answer_us < 50000);
+    assert_true(engine_limits_read("movetime -1", false, 1, &l));
+    assert_true(l.has_clock && l.answer_us < 100000);
+    assert_true(engine_limits_read("infinite nodes 9223372036854775807", false, 1, &l));
+    assert_string_equal(l.others, "go nodes 1152921504606846975");
 }
 
 /* ---- positions and moves ---- */

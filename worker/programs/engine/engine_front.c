@@ -102,7 +102,7 @@ static void replace(char **text, const char *with)
 /* For "stop" or "ponderhit". */
 static bool answer_waits(const struct front *f)
 {
-    return f->limits.infinite || f->limits.ponder;
+    return f->limits.go.infinite || f->limits.go.ponder;
 }
 
 /* ---- options ---- */
@@ -332,7 +332,7 @@ static bool may_play(const struct front *f, const char *move, bool is_own)
 {
     char between[UCI_MOVE_MAX + 2];
     snprintf(between, sizeof between, " %s ", move);
-    if (f->limits.moves[0] != '\0' && strstr(f->limits.moves, between) == NULL) {
+    if (f->limits.go.moves[0] != '\0' && strstr(f->limits.go.moves, between) == NULL) {
         return false;
     }
     return f->rules.are_known ? engine_rules_allow(&f->rules, move, !is_own) : is_seen(f, move);
@@ -393,14 +393,15 @@ static void answer(struct front *f, uint64_t now)
         engine_rules_cut(&f->rules, v->line);
         say_move(f, v);
     } else if (engine_rules_any(&f->rules, move)) {
-        const char *only = f->limits.moves;
+        const char *only = f->limits.go.moves;
         if (uci_next_word(&only, first, sizeof first) &&
             engine_rules_allow(&f->rules, first, false)) {
             snprintf(move, sizeof move, "%s", first);
         }
         printf("bestmove %s\n", move);
     } else {
-        printf("bestmove %s\n", f->is_done && f->own[0] != '\0' ? f->own : "(none)");
+        const bool is_said = f->is_done && !f->rules.are_known && f->own[0] != '\0';
+        printf("bestmove %s\n", is_said ? f->own : "(none)");
     }
     f->phase = FRONT_IDLE;
     f->job_id = 0;
@@ -414,7 +415,7 @@ static void close_search(struct front *f, uint64_t now)
     const uint64_t us = now - f->begin_us, most = GRACE_MAX_MS * UINT64_C(1000);
     const uint64_t least = GRACE_MIN_MS * UINT64_C(1000);
     f->phase = FRONT_CLOSING;
-    if (f->is_job_open && f->is_done && f->limits.has_nodes && !f->limits.has_clock &&
+    if (f->is_job_open && f->is_done && f->limits.nodes > 0 && !f->limits.has_clock &&
         !f->is_stopped) {
         f->wait_us = now + (us < least ? least : us < most ? us : most);
     } else {
@@ -434,7 +435,7 @@ static bool others_search(const struct front *f)
 static void request_stop(struct front *f, uint64_t now)
 {
     f->is_stopped = true;
-    f->limits.infinite = f->limits.ponder = false;
+    f->limits.go.infinite = f->limits.go.ponder = false;
     if (f->phase != FRONT_SEARCHING) {
         stop_job(f, now);
         return;
@@ -471,10 +472,10 @@ static void begin(struct front *f, const char *words, uint64_t now)
 
 static void hit(struct front *f, uint64_t now)
 {
-    if (f->phase == FRONT_IDLE || !f->limits.ponder) {
+    if (f->phase == FRONT_IDLE || !f->limits.go.ponder) {
         return;
     }
-    engine_limits_hit(&f->limits, f->go, engine_rules_is_black(f->position), now);
+    engine_limits_hit(&f->limits, engine_rules_is_black(f->position), now);
     if (f->is_begun && f->engine.state == UCI_ENGINE_SEARCHING) {
         uci_engine_send(&f->engine, "ponderhit");
     } else {

@@ -131,24 +131,14 @@ static bool find_value(const char *search, const char *name, char value[PROTO_TE
 
 bool engine_job_go(const char *search, char go[PROTO_TEXT_MAX + 1], char why[ENGINE_WHY_TEXT_MAX])
 {
-    static const char *const limits[] = {"depth", "nodes", "mate", NULL};
     char piece[PROTO_TEXT_MAX + 1] = "", word[UCI_VALUE_MAX];
     const char *rest = search;
+    struct uci_go asked;
     (void)next_piece(&rest, piece);
-    bool ok = uci_begins(piece, "go", &rest), are_moves = false;
-    for (snprintf(go, PROTO_TEXT_MAX + 1, "go"); ok && uci_next_word(&rest, word, sizeof word);) {
-        const bool is_limit = !are_moves && is_listed(limits, word);
-        ok = is_limit || are_moves ? true : strcmp(word, "infinite") == 0;
-        if (strcmp(word, "searchmoves") == 0) {
-            ok = are_moves = true;
-        } else if (are_moves) {
-            ok = uci_is_move(word);
-        }
-        ok = ok && append(go, " %s", word);
-        if (ok && is_limit) {
-            ok = uci_next_word(&rest, word, sizeof word) && word[0] != '\0' &&
-                 strspn(word, "0123456789") == strlen(word) && append(go, " %s", word);
-        }
+    bool ok = uci_begins(piece, "go", &rest) && uci_go_read(rest, &asked) &&
+              uci_go_text(&asked, go, PROTO_TEXT_MAX + 1) && strcmp(go, piece) == 0;
+    for (rest = asked.moves; ok && uci_next_word(&rest, word, sizeof word);) {
+        ok = uci_is_move(word);
     }
     if (!ok) {
         snprintf(why, ENGINE_WHY_TEXT_MAX, "unknown limits");

@@ -148,6 +148,65 @@ void uci_score_text(int score, char *out, size_t size)
     snprintf(out, size, "%s %" PRId64, kind, value);
 }
 
+/* ---- "go" ---- */
+
+static const char *const limits[UCI_LIMITS] = {
+    [UCI_WTIME] = "wtime",         [UCI_BTIME] = "btime",       [UCI_WINC] = "winc",
+    [UCI_BINC] = "binc",           [UCI_DEPTH] = "depth",       [UCI_NODES] = "nodes",
+    [UCI_MOVESTOGO] = "movestogo", [UCI_MOVETIME] = "movetime", [UCI_MATE] = "mate",
+};
+
+bool uci_go_read(const char *words, struct uci_go *out)
+{
+    static const int64_t most = INT64_MAX / 8;
+    struct uci_go go = {.moves = ""};
+    char word[UCI_VALUE_MAX];
+    bool are_moves = false, fits = true;
+    for (unsigned i = 0; i < UCI_LIMITS; i++) {
+        go.limit[i] = UCI_NOT_GIVEN;
+    }
+    while (uci_next_word(&words, word, sizeof word)) {
+        const bool is_infinite = strcmp(word, "infinite") == 0,
+                   is_ponder = strcmp(word, "ponder") == 0;
+        const bool is_begin = strcmp(word, "searchmoves") == 0;
+        unsigned i = 0;
+        while (i < UCI_LIMITS && strcmp(word, limits[i]) != 0) {
+            i++;
+        }
+        go.infinite |= is_infinite;
+        go.ponder |= is_ponder;
+        are_moves = is_begin || (are_moves && i == UCI_LIMITS && !is_infinite && !is_ponder);
+        if (i < UCI_LIMITS) {
+            const int64_t value =
+                uci_next_word(&words, word, sizeof word) ? strtoll(word, NULL, 10) : 0;
+            go.limit[i] = value > most ? most : value < -most ? -most : value;
+        } else if (are_moves && !is_begin) {
+            const size_t used = strlen(go.moves);
+            fits &= used + strlen(word) + 3 <= sizeof go.moves;
+            snprintf(go.moves + used, fits ? sizeof go.moves - used : 0, "%s%s ",
+                     used == 0 ? " " : "", word);
+        }
+    }
+    *out = go;
+    return fits;
+}
+
+bool uci_go_text(const struct uci_go *go, char *out, size_t size)
+{
+    const size_t bare = strlen("go"), length = strlen(go->moves);
+    size_t used = (size_t)snprintf(out, size, "go");
+    for (unsigned i = UCI_DEPTH; i <= UCI_MATE; i++) {
+        if (go->limit[i] > 0) {
+            used +=
+                (size_t)snprintf(out + used, size - used, " %s %" PRId64, limits[i], go->limit[i]);
+        }
+    }
+    used += (size_t)snprintf(out + used, size - used, "%s%s%.*s", used == bare ? " infinite" : "",
+                             length > 0 ? " searchmoves" : "", length > 0 ? (int)length - 1 : 0,
+                             go->moves);
+    return used < size;
+}
+
 /* ---- options ---- */
 
 /* Where the next of these words stands in an option's line; its end if none does. */

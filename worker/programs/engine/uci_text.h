@@ -14,6 +14,7 @@ enum {
     UCI_NAME_MAX = 64,
     UCI_VALUE_MAX = 512,
     UCI_VARS_MAX = 4096,
+    UCI_MOVES_MAX = 2048, /* of all searchmoves, more than a position can have */
     UCI_WORDS_MAX = 64, /* words of a command */
 };
 
@@ -41,6 +42,36 @@ bool uci_info_read(const char *text, struct uci_info *out);
 void uci_info_total(const char *text, uint64_t nodes, uint64_t nps, char *out, size_t size);
 /* "cp 31", "mate -2" */
 void uci_score_text(int score, char *out, size_t size);
+
+/* The numbers of a "go" command. Others get those from UCI_DEPTH to UCI_MATE. */
+enum uci_limit {
+    UCI_WTIME,
+    UCI_BTIME,
+    UCI_WINC,
+    UCI_BINC,
+    UCI_MOVESTOGO,
+    UCI_MOVETIME,
+    UCI_DEPTH,
+    UCI_NODES,
+    UCI_MATE,
+    UCI_LIMITS,
+};
+
+#define UCI_NOT_GIVEN INT64_MIN
+
+struct uci_go {
+    bool infinite; /* the answer waits for "stop" ... */
+    bool ponder; /* ... or for "ponderhit" */
+    int64_t limit[UCI_LIMITS]; /* UCI_NOT_GIVEN; sums and products of a few do not overflow */
+    char moves[UCI_MOVES_MAX]; /* searchmoves, each between blanks; "": all */
+};
+
+/* `words` is what follows "go". Unknown words are skipped, as UCI demands; behind "searchmoves"
+ * they are moves. False: there are more of these than fit. */
+bool uci_go_read(const char *words, struct uci_go *out);
+/* The command for searchers that are stopped in time: depth, nodes, mate, or infinite, and moves.
+ * False: it does not fit. */
+bool uci_go_text(const struct uci_go *go, char *out, size_t size);
 
 enum uci_option_kind { UCI_CHECK, UCI_SPIN, UCI_COMBO, UCI_BUTTON, UCI_STRING };
 

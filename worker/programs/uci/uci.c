@@ -444,7 +444,7 @@ static bool ensure_engine(struct uci *u)
 static void go(struct uci *u, char *words)
 {
     const struct chess_position *position = u->job.position;
-    struct uci_limits limits;
+    struct uci_go asked;
     const struct engine_observer observer = {
         .self = u,
         .iteration = say_iteration,
@@ -464,18 +464,22 @@ static void go(struct uci *u, char *words)
         printf("bestmove (none)\n");
         return;
     }
-    uci_read_limits(words, position->side == CHESS_BLACK, (uint32_t)u->overhead_ms, &limits);
-    if (!uci_root_searchmoves(&u->job, &limits)) {
+    if (!uci_go_read(words, &asked)) {
+        printf("info string error: the last searchmoves are left out: there are too many\n");
+    }
+    const struct uci_limits limits =
+        uci_limits_of(&asked, position->side == CHESS_BLACK, (uint32_t)u->overhead_ms);
+    if (!uci_root_searchmoves(&u->job, asked.moves)) {
         printf("info string error: none of these searchmoves is legal\nbestmove (none)\n");
         return;
     }
-    u->gui.is_held = limits.infinite || limits.ponder;
+    u->gui.is_held = asked.infinite || asked.ponder;
     u->mate = limits.mate;
-    u->ponder_us = limits.ponder ? limits.time_ms * UINT64_C(1000) - limits.spare_us : 0;
+    u->ponder_us = asked.ponder ? limits.time_ms * UINT64_C(1000) - limits.spare_us : 0;
     u->gui.stop_us = 0;
     u->job.depth = (uint8_t)limits.depth;
-    u->job.time_ms = limits.ponder ? 0 : limits.time_ms;
-    u->job.spare_us = limits.ponder ? 0 : limits.spare_us;
+    u->job.time_ms = asked.ponder ? 0 : limits.time_ms;
+    u->job.spare_us = asked.ponder ? 0 : limits.spare_us;
     u->job.nodes = limits.nodes;
     u->job.at_once = true; /* a clock may run, and nobody is told the figures */
     if (u->is_limited) {

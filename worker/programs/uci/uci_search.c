@@ -16,20 +16,6 @@ enum {
     ELO_OF_TWICE_THE_NODES = 130,
 };
 
-#define NOT_GIVEN INT64_MIN
-#define NUMBER_MAX (INT64_MAX / 8) /* sums and products below do not overflow */
-
-static bool take(const char *word, const char *name, char **rest, int64_t *value)
-{
-    if (strcmp(word, name) != 0) {
-        return false;
-    }
-    const char *text = strtok_r(NULL, " \t", rest);
-    int64_t number = text == NULL ? 0 : strtoll(text, NULL, 10);
-    *value = number > NUMBER_MAX ? NUMBER_MAX : number < -NUMBER_MAX ? -NUMBER_MAX : number;
-    return true;
-}
-
 /* A part of the clock, without a reserve for a stall, and half of the increment; at most three
  * fifths. Of the other half the clock of a long game is filled up again until 14 increments more
  * than the reserve are left. */
@@ -43,56 +29,26 @@ static uint32_t part_of_clock(int64_t clock, int64_t increment, int64_t moves, i
     return (uint32_t)(part < 1 ? 1 : part > UINT32_MAX ? UINT32_MAX : part);
 }
 
-static bool is_like_move(const char *word)
+static int64_t given(const struct uci_go *go, enum uci_limit limit)
 {
-    static const char files[] = "abcdefghABCDEFGH"; /* as the game reads them */
-    size_t size = strlen(word);
-    return (size == 4 || size == 5) && strchr(files, word[0]) != NULL &&
-           strchr("12345678", word[1]) != NULL && strchr(files, word[2]) != NULL &&
-           strchr("12345678", word[3]) != NULL;
+    return go->limit[limit] != UCI_NOT_GIVEN ? go->limit[limit] : 0;
 }
 
-void uci_read_limits(char *words, bool black, uint32_t overhead_ms, struct uci_limits *out)
+struct uci_limits uci_limits_of(const struct uci_go *go, bool black, uint32_t overhead_ms)
 {
-    bool in_moves = false;
-    int64_t clock[2] = {NOT_GIVEN, NOT_GIVEN}, increment[2] = {0, 0};
-    int64_t moves = 0, depth = NOT_GIVEN, nodes = 0, movetime = NOT_GIVEN, mate = 0;
+    const int64_t mate = given(go, UCI_MATE), depth = go->limit[UCI_DEPTH];
+    const int64_t nodes = given(go, UCI_NODES), clock = go->limit[black ? UCI_BTIME : UCI_WTIME];
+    int64_t movetime = go->limit[UCI_MOVETIME];
     struct uci_limits limits = {.depth = SEARCH_DEPTH_MAX};
-    char *rest = words;
-
-    for (char *word = strtok_r(words, " \t", &rest); word != NULL;
-         word = strtok_r(NULL, " \t", &rest)) {
-        if (strcmp(word, "searchmoves") == 0) {
-            in_moves = true;
-            continue;
-        }
-        in_moves = in_moves && is_like_move(word);
-        if (in_moves) {
-            if (limits.moves < GAME_MOVES_MAX) {
-                limits.move[limits.moves++] = word;
-            }
-        } else if (strcmp(word, "infinite") == 0) {
-            limits.infinite = true;
-        } else if (strcmp(word, "ponder") == 0) {
-            limits.ponder = true;
-        } else if (!take(word, "wtime", &rest, &clock[0]) &&
-                   !take(word, "btime", &rest, &clock[1]) &&
-                   !take(word, "winc", &rest, &increment[0]) &&
-                   !take(word, "binc", &rest, &increment[1]) &&
-                   !take(word, "movestogo", &rest, &moves) && !take(word, "depth", &rest, &depth) &&
-                   !take(word, "nodes", &rest, &nodes) && !take(word, "mate", &rest, &mate)) {
-            take(word, "movetime", &rest, &movetime);
-        }
-    }
     if (mate > 0 && mate < SEARCH_DEPTH_MAX / 2) {
         limits.mate = (unsigned)mate;
         limits.depth = 2 * limits.mate; /* plies of a mate in so many moves */
     }
-    if (depth != NOT_GIVEN && depth < SEARCH_DEPTH_MAX) {
+    if (depth != UCI_NOT_GIVEN && depth < SEARCH_DEPTH_MAX) {
         limits.depth = depth < 1 ? 1 : (unsigned)depth; /* a bad value counts as 1 */
     }
     limits.nodes = nodes > 0 ? (uint64_t)nodes : 0;
-    if (movetime != NOT_GIVEN) {
+    if (movetime != UCI_NOT_GIVEN) {
         movetime = movetime < 1 ? 1 : movetime < UINT32_MAX ? movetime : UINT32_MAX;
         limits.time_ms = (uint32_t)movetime;
         int64_t spare = ANSWER_US + movetime * 50, most = overhead_ms * INT64_C(100);
@@ -100,10 +56,11 @@ void uci_read_limits(char *words, bool black, uint32_t overhead_ms, struct uci_l
         if (limits.spare_us >= movetime * 1000) {
             limits.spare_us = 0;
         }
-    } else if (clock[black] != NOT_GIVEN && !limits.infinite) { /* the clock may be negative */
-        limits.time_ms = part_of_clock(clock[black], increment[black], moves, overhead_ms);
+    } else if (clock != UCI_NOT_GIVEN && !go->infinite) { /* the clock may be negative */
+        limits.time_ms = part_of_clock(clock, given(go, black ? UCI_BINC : UCI_WINC),
+                                       given(go, UCI_MOVESTOGO), overhead_ms);
     }
-    *out = limits;
+    return limits;
 }
 
 uint64_t uci_nodes_of_elo(uint64_t elo)
@@ -113,15 +70,15 @@ uint64_t uci_nodes_of_elo(uint64_t elo)
 
 /* ---- moves of the root ---- */
 
-bool uci_root_searchmoves(struct job *job, const struct uci_limits *limits)
+bool uci_root_searchmoves(struct job *job, const char *moves)
 {
+    char word[UCI_VALUE_MAX];
     job->root_moves = 0;
-    for (unsigned i = 0; i < limits->moves; i++) {
+    for (const char *rest = moves; uci_next_word(&rest, word, sizeof word);) {
         uint16_t move;
         unsigned at = 0;
-        if (job->game->parse_move(job->position, limits->move[i], &move) != ERR_OK) {
-            printf("info string error: searchmoves: '%s' is not a legal move here\n",
-                   limits->move[i]);
+        if (job->game->parse_move(job->position, word, &move) != ERR_OK) {
+            printf("info string error: searchmoves: '%.80s' is not a legal move here\n", word);
             continue;
         }
         while (at < job->root_moves && job->root_move[at] != move) { /* each once */
@@ -130,7 +87,7 @@ bool uci_root_searchmoves(struct job *job, const struct uci_limits *limits)
         job->root_move[at] = move;
         job->root_moves += at == job->root_moves;
     }
-    return limits->moves == 0 || job->root_moves > 0;
+    return moves[0] == '\0' || job->root_moves > 0;
 }
 
 static bool is_alike(const struct chess_tablebase_move *a, const struct chess_tablebase_move *b)

@@ -10,6 +10,7 @@
 
 #include "worker/engine/engine.h"
 #include "worker/games/chess/tablebase.h"
+#include "worker/programs/engine/uci_text.h"
 
 enum {
     UCI_ELO_MIN = 1500,
@@ -23,15 +24,10 @@ struct uci_limits {
     uint32_t time_ms; /* 0: no limit */
     uint32_t spare_us; /* the search ends so much earlier: its answer takes time as well */
     uint64_t nodes; /* 0: no limit */
-    bool infinite; /* the answer waits for "stop" */
-    bool ponder; /* set when it waits for "stop" or "ponderhit", whose time then runs */
-    const char *move[GAME_MOVES_MAX]; /* searchmoves, as they are written in `words` */
-    unsigned moves;
 };
 
-/* `words` is what follows "go"; changed. Unknown words are skipped, as UCI demands. `overhead_ms`:
- * what a move takes beside the search, by the opponent's clock. */
-void uci_read_limits(char *words, bool black, uint32_t overhead_ms, struct uci_limits *out);
+/* `overhead_ms`: what a move takes beside the search, by the opponent's clock. */
+struct uci_limits uci_limits_of(const struct uci_go *go, bool black, uint32_t overhead_ms);
 
 /* Nodes a move for this strength: a rough scale (docs/reference/engines.md). */
 uint64_t uci_nodes_of_elo(uint64_t elo);
@@ -40,7 +36,7 @@ uint64_t uci_nodes_of_elo(uint64_t elo);
 
 /* Takes those of "searchmoves", or all where there are none. What is no legal move is said on
  * stdout as an info string. False: moves were named, and none of them is legal. */
-bool uci_root_searchmoves(struct job *job, const struct uci_limits *limits);
+bool uci_root_searchmoves(struct job *job, const char *moves);
 
 /* What endgame tables know of the root's moves. */
 struct uci_root_values {
