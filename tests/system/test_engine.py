@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Engines of others: `ttworker --engine` and `abdada uci --engine`, with an engine that has faults. TAP."""
+import importlib.util
 import os
 import re
 import shlex
@@ -466,11 +467,39 @@ def test_keys():
     front.quit()
 
 
+def test_the_worker_of_compose():
+    """Its command in deploy/compose.yml, with ENGINE set, runs on a shard here. The image can have the engine's package."""
+    if not importlib.util.find_spec("yaml"):
+        return "no Python module yaml here (Debian: python3-yaml)"
+    import yaml  # pylint: disable=import-outside-toplevel
+    with open(os.path.join(ROOT, "deploy/compose.yml"), encoding="utf-8") as file:
+        services = yaml.safe_load(file)["services"]
+    fake = Fake(line="d2d4", score=90)
+
+    def filled(text, **variables):
+        return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: variables.get(found[1], found[2]), text)
+    program, *words = [filled(word, ENGINE=fake.command).replace("0.0.0.0:7491", "127.0.0.1:0") for word in services["engine"]["command"]]
+    shard = Shard()
+    helper = Process(program, "--servers", shard.address, *words)
+    helper.wait_line("^ready$")
+    front = Front(Fake(), shard.address)
+    wait_until(lambda: front.go()[0] == "d2d4", "help")
+    front.quit()
+    equal(helper.end(), 0)
+    equal(filled(services["engine"]["command"][-1]), "/usr/games/stockfish")
+    for name in "engine", "abdada":  # both find the same engine
+        equal([filled(volume, ENGINE_FOLDER="/x") for volume in services[name]["volumes"][1:]], ["/x:/engine:ro"])
+    with open(os.path.join(ROOT, "deploy/Dockerfile"), encoding="utf-8") as file:
+        check(set(services["keys"]["build"]["args"]) <= set(re.findall(r"^ARG (\w+)", file.read(), re.MULTILINE)), services["keys"])
+    return None
+
+
 TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
          test_limits_reach_the_others, test_ponder, test_options_agree_or_the_worker_is_left_out,
          test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails,
          test_without_an_end_stop_ends, test_a_workers_engine_fails, test_two_front_ends, test_a_long_game,
-         test_the_end_of_the_input_awaits_the_move, test_nothing_is_left, test_commands_that_are_wrong, test_metrics, test_keys]
+         test_the_end_of_the_input_awaits_the_move, test_nothing_is_left, test_commands_that_are_wrong, test_metrics, test_keys,
+         test_the_worker_of_compose]
 
 if __name__ == "__main__":
     sys.exit(main(TESTS, ("ttserver", "ttworker", "abdada"), unstable=STARVED))
