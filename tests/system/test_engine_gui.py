@@ -389,8 +389,11 @@ def the_move_to_ponder_is_legal(front):
 @relied_on
 def nothing_of_a_search_comes_after_its_answer(front):
     for number in range(20):
-        front.say(*(["go infinite", "stop"] if number % 2 else ["go movetime 5"]))
+        begin_at = front.at
+        front.send("go infinite\nstop" if number % 2 else "go movetime 5")
+        front.searches += 1
         front.expect(BEST)
+        check(any(line.startswith("info depth 1 ") for line in front.lines["out"][begin_at:]), "it has searched:", front.tail())
         at = front.at
         front.ready()
         equal(front.lines["out"][at:front.at], ["readyok"])

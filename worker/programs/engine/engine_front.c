@@ -453,6 +453,26 @@ static void request_stop(struct front *f, uint64_t now)
 
 /* ---- the search ---- */
 
+static bool is_given_up(const struct front *f)
+{
+    return f->failures >= FAILURES_MAX;
+}
+
+/* What is left of the search, if it is idle and does not know. */
+static void pass_go(struct front *f, uint64_t now)
+{
+    const size_t size = strlen(f->go) + 128;
+    char *command = NULL;
+    if (f->is_begun || f->engine.state != UCI_ENGINE_IDLE || is_given_up(f) ||
+        (command = malloc(size)) == NULL) {
+        return;
+    }
+    engine_limits_rest(&f->limits, f->go, engine_rules_is_black(f->position), now, command, size);
+    uci_engine_go(&f->engine, command, now);
+    f->is_begun = true;
+    free(command);
+}
+
 static void begin(struct front *f, const char *words, uint64_t now)
 {
     const bool is_black = engine_rules_is_black(f->position);
@@ -468,6 +488,7 @@ static void begin(struct front *f, const char *words, uint64_t now)
     f->voices = 1;
     f->phase = FRONT_SEARCHING;
     post_job(f, fits, now);
+    pass_go(f, now); /* "stop" may be the next line */
 }
 
 static void hit(struct front *f, uint64_t now)
@@ -506,18 +527,7 @@ static bool is_enough(const struct front *f, uint64_t now)
 static void search_on(struct front *f, uint64_t now)
 {
     const bool is_held = answer_waits(f);
-    const bool is_given_up = f->failures >= FAILURES_MAX;
-    if (!f->is_begun && f->engine.state == UCI_ENGINE_IDLE && !is_given_up) {
-        const size_t size = strlen(f->go) + 128;
-        char *command = malloc(size);
-        if (command != NULL) {
-            engine_limits_rest(&f->limits, f->go, engine_rules_is_black(f->position), now, command,
-                               size);
-            uci_engine_go(&f->engine, command, now);
-            f->is_begun = true;
-        }
-        free(command);
-    }
+    pass_go(f, now);
     if (f->limits.stop_us != 0 && now >= f->limits.stop_us && !is_held) {
         f->limits.stop_us = 0;
         if (f->is_begun && !f->is_done) {
@@ -525,7 +535,7 @@ static void search_on(struct front *f, uint64_t now)
         }
     }
     if ((f->limits.answer_us != 0 && now >= f->limits.answer_us && !is_held) ||
-        (is_given_up && !is_held && is_enough(f, now))) {
+        (is_given_up(f) && !is_held && is_enough(f, now))) {
         close_search(f, now);
     }
 }
