@@ -1,7 +1,10 @@
 """A UCI engine that knows no chess: it prints the line that it is told to, deeper and deeper, and has faults.
 
-FAULT: a file; its words count from the next "go" on: die, die-once, hang (it reads nothing more), deaf (to stop), late, twice,
-rubbish, silent (no line of a search). LOG: a file that gets each command.
+FAULT: a file, whose words count from the next start, "position" or "go" on. At the start: stillborn, unborn (no uciok), slow.
+Before a search: unready (one isready is lost), before (once a bestmove that nobody asked for). In it: die, die-once, hang (it reads
+nothing more), or these two at a ply: die-at=9, hang-at=9; deaf (to stop), busy (to isready), late, twice, early (a bestmove at
+once), illegal, none, half (a line without its end, and death), flood, rubbish, silent (no line of a search). LOG: a file that gets
+each command.
 """
 import argparse
 import os
@@ -23,7 +26,7 @@ option name Debug Log File type string default <empty>"""
 
 class Engine:
     def __init__(self, arguments):
-        self.arguments, self.text, self.began, self.limits, self.depth, self.faults = arguments, b"", None, {}, 0, set()
+        self.arguments, self.text, self.began, self.limits, self.depth, self.faults = arguments, b"", None, {}, 0, {}
 
     def say(self, text):
         os.write(1, (text + "\n").encode())
@@ -31,9 +34,9 @@ class Engine:
     def next_faults(self):
         try:
             with open(self.arguments.fault, encoding="ascii") as file:
-                self.faults = set(file.read().split())
+                self.faults = {name: int(value or 0) for name, _, value in (word.partition("=") for word in file.read().split())}
         except OSError:
-            self.faults = set()
+            self.faults = {}
         if "die-once" in self.faults:
             os.unlink(self.arguments.fault)
 
@@ -42,10 +45,17 @@ class Engine:
         self.limits = {word: next(names, "0") if word not in ("infinite", "ponder") else True for word in names}
         self.began, self.depth = time.monotonic(), 0
         self.next_faults()
-        if self.faults & {"die", "die-once"}:
+        if "die" in self.faults or "die-once" in self.faults:
             sys.exit(3)
         if "hang" in self.faults:
             time.sleep(1000)
+        if "half" in self.faults:
+            os.write(1, b"info depth 99 score cp 1 nodes 1 pv e2")
+            sys.exit(3)
+        if "flood" in self.faults:
+            os.write(1, 3000 * b"info depth 1 score cp 1 nodes 1 pv e2e4\n")
+        if "early" in self.faults:
+            self.end()
         if "rubbish" in self.faults:
             self.say("info depth " + 70000 * "9" + " score cp " + 5000 * "9" + " nodes x pv")
             self.say("info depth -3 score mate -0 nodes -7 pv \x07 \xff\x00")
@@ -58,7 +68,7 @@ class Engine:
         self.began = None
         if "late" in self.faults:
             time.sleep(0.3)
-        moves = self.arguments.line.split()
+        moves = ["e2e5"] if "illegal" in self.faults else ["(none)"] if "none" in self.faults else self.arguments.line.split()
         for _ in range(2 if "twice" in self.faults else 1):
             self.say(f"bestmove {moves[0]}" + (f" ponder {moves[1]}" if len(moves) > 1 else ""))
 
@@ -66,6 +76,10 @@ class Engine:
         passed = time.monotonic() - self.began
         ply = min(int(passed / STEP), self.arguments.depth)
         for self.depth in range(self.depth + 1, ply + 1):
+            if self.depth == self.faults.get("die-at"):
+                sys.exit(3)
+            if self.depth == self.faults.get("hang-at"):
+                time.sleep(1000)
             if "silent" not in self.faults:
                 score = f"mate {self.arguments.mate}" if self.arguments.mate else f"cp {self.arguments.score}"
                 self.say(f"info depth {self.depth} score {score} nodes {1000 * self.depth} nps 100000 pv {self.arguments.line}")
@@ -83,9 +97,18 @@ class Engine:
             with open(self.arguments.log, "a", encoding="utf-8") as file:
                 file.write(line + "\n")
         if word == "uci":
+            self.next_faults()
+            if "stillborn" in self.faults:
+                sys.exit(3)
+            time.sleep(1000 if "unborn" in self.faults else 0.2 if "slow" in self.faults else 0)
             self.say(f"id name {self.arguments.name}\nid author nobody\n\n{OPTIONS}\nuciok")
         elif word == "isready":
-            self.say("readyok")
+            if self.began is None and self.faults.pop("before", None) is not None:
+                self.say("info depth 50 score cp 900 nodes 9 pv h2h4\nbestmove h2h4")
+            if "busy" not in self.faults if self.began is not None else self.faults.pop("unready", None) is None:
+                self.say("readyok")
+        elif word == "position":
+            self.next_faults()
         elif word == "go":
             self.go(words)
         elif word == "stop" and "deaf" not in self.faults:

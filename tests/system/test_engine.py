@@ -321,6 +321,18 @@ def test_without_an_end_stop_ends():
     front.quit()
 
 
+def test_isready_is_answered_though_the_engine_reads_none():
+    own = Fake()
+    front = Front(own)
+    own.set("busy")
+    front.say("position startpos", "go movetime 300")
+    front.expect("info depth 2 ")
+    front.say("isready", "isready")
+    front.expect(BEST)
+    wait_until(lambda: front.lines["out"].count("readyok") == 3, "an answer to each")
+    front.quit()
+
+
 def test_a_workers_engine_fails():
     shard = Shard()
     other = Fake(line="d2d4 d7d5", score=50)
@@ -497,9 +509,9 @@ def test_the_worker_of_compose():
 TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
          test_limits_reach_the_others, test_ponder, test_options_agree_or_the_worker_is_left_out,
          test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails,
-         test_without_an_end_stop_ends, test_a_workers_engine_fails, test_two_front_ends, test_a_long_game,
-         test_the_end_of_the_input_awaits_the_move, test_nothing_is_left, test_commands_that_are_wrong, test_metrics, test_keys,
-         test_the_worker_of_compose]
+         test_without_an_end_stop_ends, test_isready_is_answered_though_the_engine_reads_none, test_a_workers_engine_fails,
+         test_two_front_ends, test_a_long_game, test_the_end_of_the_input_awaits_the_move, test_nothing_is_left,
+         test_commands_that_are_wrong, test_metrics, test_keys, test_the_worker_of_compose]
 
 if __name__ == "__main__":
     sys.exit(main(TESTS, ("ttserver", "ttworker", "abdada"), unstable=STARVED))

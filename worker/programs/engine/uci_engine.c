@@ -367,6 +367,9 @@ static enum uci_said take(struct uci_engine *e, const char *line, uint64_t now_u
         e->due_us = 0;
         e->probe = 0;
         e->deaths = 0;
+        if (e->lost > 0) {
+            (void)uci_engine_ask(e, now_us); /* whose answer is one to all of them */
+        }
         return UCI_BESTMOVE;
     }
     if (e->state == UCI_ENGINE_PREPARING && uci_begins(line, "info", &rest)) {
