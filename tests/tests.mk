@@ -213,6 +213,7 @@ waiting:
 # Everything else, and the parts of `make test` for longer.
 LONG_GROUPS := deploy|unit, release|system, tsan|attacks, release|attacks, dev|soak, release
 LONG := OTHELLO_EMPTIES=64 STEAL_ALL=1 STORMS=10000 CHANGES=1000 FUZZ_RUNS=20000000 RUNS=2000 ITERATIONS=500 DRAWS=1000 \
+        ENGINE_ROUNDS=1000 \
         MATERIALS="KQK KRK KPK KRKN KQKN KRKB KBBK KBPK KPKP KRKP KQKP"
 test-long: export TEST_GROUPS := lint|unit, dev|unit, tsan|fuzz, dev|system, release|system, dev|without redis|sim, release|$(LONG_GROUPS)
 test-long: deps-test forget-totals ## all tests in all builds, attacks, soak, containers, valgrind, full perft, long fuzzing: two hours

@@ -2,6 +2,7 @@
 """Engines of others: `ttworker --engine` and `abdada uci --engine`, with an engine that has faults. TAP."""
 import importlib.util
 import os
+import random
 import re
 import shlex
 import signal
@@ -10,7 +11,7 @@ import sys
 import time
 import urllib.request
 
-from cluster import (STARVED, PATIENCE, ROOT, SHORT, Process, Shard, check, equal, main, promised, run, scratch, top, wait_until)
+from cluster import (STARVED, PATIENCE, ROOT, SHORT, Failure, Process, Shard, check, equal, main, promised, run, scratch, top, wait_until)
 from uci import Uci, legal_moves
 
 FAKE = os.path.join(ROOT, "tests/system/fake_engine.py")
@@ -305,6 +306,76 @@ def test_the_own_engine_fails():
     front.quit()
 
 
+HARMLESS = ("", "twice", "early", "flood", "rubbish", "silent", "before", "busy", "slow", "twice before busy")
+FAULTS = HARMLESS + ("die", "hang", "die-at=3", "hang-at=3", "deaf", "late", "illegal", "none", "half", "unready", "stillborn", "late deaf",
+                     "before twice illegal", "silent die-at=5", "hang-at=1 before")
+MATED = "fen 7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
+LIMITS = ("movetime 80", "wtime 400 btime 400", "depth 6", "nodes 5000", "infinite", "ponder wtime 400 btime 400", "movetime 80 searchmoves a2a3 h2h3")
+
+
+def test_any_faults_at_any_time():
+    """Each engine fails as a seed says, and is killed or stopped: each "go" has one legal move, by its time, and an engine that does
+    its work again has a say again."""
+    seed, rounds = int(os.environ.get("SEED", time.time_ns() % 1000000)), 40 if SHORT else int(os.environ.get("ENGINE_ROUNDS", "100"))
+    print(f"# SEED={seed}", flush=True)
+    choice, shard, own = random.Random(seed), Shard(), Fake()
+    others = [Fake(line="d2d4 d7d5", score=50), Fake(line="e2e4 c7c5", mate=5)]
+    processes = [Front(own, shard.address)] + [worker(shard.address, fake) for fake in others]
+    front, asked = processes[0], 1
+    legal = {"startpos": legal_moves("startpos"), MATED: {"(none)"},
+             "startpos moves e2e4": legal_moves("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1")}
+    for number in range(rounds):
+        faults, is_well = [choice.choice(FAULTS) for _ in processes], choice.randrange(3) == 0
+        if is_well:
+            own.set("")
+            front.say("position startpos")
+            wait_until(lambda: "score cp 20 " in "".join(front.go("go movetime 60")[1]), "the engine is back")
+            faults[0] = choice.choice(HARMLESS)
+        position, limit = choice.choice(list(legal)), choice.choice(LIMITS)
+        where = f"SEED={seed} round {number}: {faults}, {position}, {limit}"
+        for fake, words in zip([own, *others], faults):
+            fake.set(words)
+        before, during = choice.randrange(2), choice.randrange(2)
+        front.say(*["isready"] * before, "position " + position, "go " + limit, *["isready"] * during)
+        begin, asked = time.monotonic(), asked + before + during
+        if choice.randrange(3) == 0:
+            victim, signum = choice.choice(processes), choice.choice((signal.SIGKILL, signal.SIGSTOP))
+            is_well = is_well and victim is not front
+            for pid in children(victim.popen.pid):
+                os.kill(pid, signum)
+                where += f", signal {signum} to {victim.name}'s"
+        if "movetime" in limit or limit[0] == "w":
+            bound = 0.5
+        else:
+            if choice.randrange(2):
+                try:
+                    front.wait_line("^info depth ", begin=front.at, timeout=0.1)
+                except Failure:
+                    pass  # it may say nothing
+            begin, bound = time.monotonic(), 1.5
+            front.say("ponderhit" if "ponder" in limit and choice.randrange(2) else "stop")
+        move = front.expect(r"^bestmove (\S+)")[1]
+        promised(where, time.monotonic() - begin, bound)
+        may = {"a2a3", "h2h3"} if position == "startpos" and "searchmoves" in limit else legal[position] - {"h2h4"}
+        check(move in may, where, move, front.tail())
+        if is_well:
+            check(move in ("e2e4", "d2d4") or position != "startpos" or "searchmoves" in limit, "a move that no engine said:", where, move, front.tail())
+            first = front.at
+            front.go("go movetime 60")
+            front.ready()
+            check("info string the engine:" not in "".join(front.lines["out"][first:]), "it searches no more:", where, front.tail())
+            asked += 1
+    for fake in own, *others:
+        fake.set("")
+    front.say("position startpos")
+    wait_until(lambda: front.go()[0] == "e2e4", "help")
+    front.ready()
+    wait_until(lambda: front.lines["out"].count("readyok") == asked + 1, "each isready is answered")
+    front.quit()
+    for helper in processes[1:]:
+        equal(helper.end(), 0)
+
+
 def test_without_an_end_stop_ends():
     own = Fake()
     front = Front(own)
@@ -508,7 +579,7 @@ def test_the_worker_of_compose():
 
 TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
          test_limits_reach_the_others, test_ponder, test_options_agree_or_the_worker_is_left_out,
-         test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails,
+         test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails, test_any_faults_at_any_time,
          test_without_an_end_stop_ends, test_isready_is_answered_though_the_engine_reads_none, test_a_workers_engine_fails,
          test_two_front_ends, test_a_long_game, test_the_end_of_the_input_awaits_the_move, test_nothing_is_left,
          test_commands_that_are_wrong, test_metrics, test_keys, test_the_worker_of_compose]
