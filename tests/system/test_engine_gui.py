@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""`abdada uci --engine` as chess programs use it: forty things that they rely on, with our own search as the engine. TAP.
+"""`abdada uci --engine` as chess programs use it: forty things that they rely on. TAP.
 
     BIN=bin tests/system/test_engine_gui.py
+    BIN=bin ENGINE=stockfish tests/system/test_engine_gui.py
 
-Without SHORT also STORMS commands at random (default 10,000), and a game by the library of GUIs python-chess, where `import chess`
+ENGINE: the engine's command, in place of our own search. Without SHORT also STORMS commands at random (default 10,000), and a game by the library of GUIs python-chess, where `import chess`
 works or pip gets it.
 """
 import functools
@@ -18,12 +19,13 @@ from cluster import STARVED, SHORT, Process, Shard, check, equal, main, path_of,
 from test_engine import BEST, Front, worker
 from uci import legal_moves
 
-OWN = shlex.join([path_of("abdada"), "uci", "--private", "--hash", "4"])
+OWN = os.environ.get("ENGINE") or shlex.join([path_of("abdada"), "uci", "--private", "--hash", "4"])
 MATED, STALEMATE = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1", "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 MATE_IN_2 = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
 START_960 = "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9"
 CASTLES_960 = "4k3/8/8/8/8/8/8/R4K1R w HA - 0 1"
 LIBRARY = "chess==1.11.2"
+AFTER_E4 = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
 CHECKS = []
 
 
@@ -44,17 +46,27 @@ def infos(lines):
             for line in lines if line.startswith("info depth") and " pv " in line]
 
 
-def errors(front):
-    return [line for line in front.lines["out"] if line.startswith("info string error")]
-
-
 def fen_of(front):
     front.say("d")
-    return front.expect("^fen (.*)$")[1]
+    return front.expect("^[Ff]en:? (.*)$")[1]
 
 
 def answers(front):
     return [line for line in front.lines["out"] if line.startswith("bestmove")]
+
+
+def said(process, *lines):
+    """What the process answers to the lines."""
+    begin_at = len(process.lines["out"])
+    process.send("\n".join([*lines, "isready"]))
+    end = process.wait_line("^readyok$", begin=begin_at)[1]
+    return process.lines["out"][begin_at:end - 1]
+
+
+def raw_engine():
+    process = Process("/bin/sh", "-c", "exec " + OWN)
+    said(process)
+    return process
 
 
 def begin(front, words):
@@ -66,54 +78,42 @@ def begin(front, words):
 
 @relied_on
 def the_answer_to_uci_is_the_engines(front):
-    raw = Process("/bin/sh", "-c", "exec " + OWN)
-    for process in raw, front:
-        at = len(process.lines["out"])
-        process.send("uci")
-        process.wait_line("^uciok$", begin=at)
-    equal(front.lines["out"][1:], raw.lines["out"])
+    equal(said(front, "uci"), said(raw_engine(), "uci"))
 
 
 @relied_on
-def options_have_the_engines_types(front):
-    front.say("uci")
-    front.expect("^uciok$")
-    types = dict(re.findall(r"^option name (.*) type (\w+)", front.out(), re.MULTILINE))
-    equal([types[name] for name in ("Ponder", "Hash", "Selection", "Clear Hash", "SyzygyPath")], ["check", "spin", "combo", "button", "string"])
-    check(re.search("^option name MultiPV type spin default 1 min 1 max 256$", front.out(), re.MULTILINE), front.tail())
+def options_have_types_and_defaults(front):
+    types = dict(re.findall(r"^option name (.*) type (\w+)", "\n".join(said(front, "uci")), re.MULTILINE))
+    equal([types[name] for name in ("Ponder", "Hash", "Clear Hash", "SyzygyPath")], ["check", "spin", "button", "string"])
+    check(re.search(r"^option name MultiPV type spin default 1 min 1 max \d+$", front.out(), re.MULTILINE), front.tail())
 
 
 @relied_on
 def uci_may_be_asked_again(front):
-    front.say("uci", "uci")
-    front.expect("^uciok$")
-    front.expect("^uciok$")
-    half = (len(front.lines["out"]) - 1) // 2
-    equal(front.lines["out"][1:1 + half], front.lines["out"][1 + half:])
+    once = said(front, "uci")
+    equal(once[-1], "uciok")
+    equal(said(front, "uci", "uci"), once + once)
 
 
 @relied_on
 def each_option_takes_its_default(front):
-    front.say("uci")
-    front.expect("^uciok$")
-    for name, value in re.findall(r"^option name (.*) type \w+ default (\S+)", front.out(), re.MULTILINE):
-        front.say(f"setoption name {name} value {value}")
-    equal(front.go("go depth 2")[0] in legal_moves("startpos"), True)
-    equal(errors(front), [])
+    options = re.findall(r"^option name (.*) type \w+ default (\S+)", "\n".join(said(front, "uci")), re.MULTILINE)
+    lines = [f"setoption name {name} value {value}" for name, value in options]
+    check(len(lines) > 5, lines)
+    equal(said(front, *lines), said(raw_engine(), *lines))
+    check(front.go("go depth 2")[0] in legal_moves("startpos"), front.tail())
 
 
 @relied_on
 def an_option_has_any_case_and_blanks(front):
-    front.say("  setoption   name  mOvE   Overhead   value   30  ", "setoption name Clear Hash", "setoption name SyzygyPath value <empty>")
-    front.ready()
-    equal(errors(front), [])
+    lines = ("  setoption   name  mOvE   Overhead   value   30  ", "setoption name Clear Hash", "setoption name SyzygyPath value <empty>")
+    equal(said(front, *lines), said(raw_engine(), *lines))
 
 
 @relied_on
-def an_option_that_is_wrong_is_said(front):
-    front.say("setoption name Nonsense value 3", "setoption name Hash value 0")
-    front.ready()
-    equal(len(errors(front)), 2)
+def of_an_option_that_is_wrong_the_engine_speaks(front):
+    lines = ("setoption name Nonsense value 3", "setoption name Hash value 0")
+    equal(said(front, *lines), said(raw_engine(), *lines))
 
 
 # ---- isready, ucinewgame ----
@@ -263,15 +263,15 @@ def a_game_that_is_over_has_no_move(front):
 
 @relied_on
 def an_illegal_move_is_not_followed_by_a_move(front):
-    front.say("position startpos moves e2e4 e2e4", "go depth 3")
-    front.expect(r"^bestmove \(none\)")
+    front.say("position startpos moves e2e4 e2e4", "go depth 3")  # some engines stop at it, others have no position then
+    check(front.expect(r"^bestmove (\S+)")[1] in {"(none)"} | legal_moves(AFTER_E4), front.tail())
     front.say("position startpos")
     front.go("go depth 3")
 
 
 @relied_on
 def a_fen_that_is_none_has_no_move(front):
-    front.say("position fen rnbqkbnr/8/8 w - - 0 1", "go movetime 50")
+    front.say("position fen rnbqkbnr/8/8 w - - 0 1", "go movetime 50")  # an engine may die of it
     front.expect(r"^bestmove \(none\)")
 
 
@@ -279,9 +279,7 @@ def a_fen_that_is_none_has_no_move(front):
 
 @relied_on
 def stop_without_a_search_is_nothing(front):
-    front.say("stop", "ponderhit", "stop")
-    front.ready()
-    equal(len(front.lines["out"]), 2)
+    equal(said(front, "stop", "ponderhit", "stop"), [])
 
 
 @relied_on
@@ -379,7 +377,7 @@ def info_lines_are_in_order_and_legal(front):
 @relied_on
 def the_move_to_ponder_is_legal(front):
     for _ in range(3):
-        front.say("go depth 4")
+        front.say("go depth 8")
         move, reply = front.expect(r"^bestmove (\S+) ponder (\S+)$").groups()
         front.say(f"position startpos moves {move}")
         check(reply in legal_moves(fen_of(front)), move, reply)
@@ -393,7 +391,8 @@ def nothing_of_a_search_comes_after_its_answer(front):
         front.send("go infinite\nstop" if number % 2 else "go movetime 5")
         front.searches += 1
         front.expect(BEST)
-        check(any(line.startswith("info depth 1 ") for line in front.lines["out"][begin_at:]), "it has searched:", front.tail())
+        has_info = any(line.startswith("info ") for line in front.lines["out"][begin_at:])
+        check(has_info or number % 2 == 0, "it has searched:", front.tail())
         at = front.at
         front.ready()
         equal(front.lines["out"][at:front.at], ["readyok"])
@@ -424,7 +423,7 @@ def a_storm_of_commands():
     front.say("stop")
     front.quit()
     known = {"id", "option", "uciok", "readyok", "bestmove", "info"}
-    equal({line.split()[0] for line in front.lines["out"]} - known, set())
+    equal({line.split(" ")[0] for line in front.lines["out"]} - known if "ENGINE" not in os.environ else set(), set())
 
 
 # ---- by a library ----
@@ -454,7 +453,7 @@ def a_library_of_guis_plays():
     shard = Shard()
     worker(shard.address, OWN)
     with chess.engine.SimpleEngine.popen_uci([path_of("abdada"), "uci", "--engine", OWN, "--servers", shard.address], timeout=60) as engine:
-        check(engine.id["name"].startswith("abdada ") and engine.options["Hash"].max > 4, engine.id, engine.options)
+        check(engine.id["name"] and engine.options["Hash"].max > 4, engine.id, engine.options)
         engine.configure({"Hash": 8, "Move Overhead": 20, "Clear Hash": None, "SyzygyPath": ""})
         board, clocks = chess.Board(), [2.0, 2.0]
         while not board.is_game_over() and board.ply() < 60:  # what is no legal move raises an error
