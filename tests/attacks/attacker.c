@@ -131,7 +131,7 @@ static bool step_identity(struct attack *a)
         peer_drain(p);
         zmq_close(p->socket);
     }
-    peer_open(p, &a->side, (unsigned)(a->step % a->side.shards), PROTO_CLIENT, 0, a->step);
+    peer_open(p, &a->side, (unsigned)(a->step % a->side.shards), PROTO_CLIENT, 0, a->step + 1);
     return false;
 }
 
@@ -374,7 +374,7 @@ static bool step_intruder(struct attack *a)
     *p = (struct peer){.side = s,
                        .shard = (unsigned)rng_below(&s->rng, s->shards),
                        .role = (uint8_t)rng_below(&s->rng, PROTO_MONITOR + 1),
-                       .instance = a->step};
+                       .instance = a->step + 1};
     unsigned how = rng_below(&s->rng, 3);
     s->has_keys = how > 0;
     if (zmq_curve_keypair(text_public, text_secret) != 0) {

@@ -360,7 +360,7 @@ static void renew(struct liar *l, unsigned i)
         zmq_close(l->peer[i].socket);
     }
     peer_open(&l->peer[i], s, i / 4 % s->shards, (uint8_t)(i % 4),
-              (uint8_t)(i % 4 == PROTO_MONITOR ? 0 : PROTO_WANTS_RESULTS), i);
+              (uint8_t)(i % 4 == PROTO_MONITOR ? 0 : PROTO_WANTS_RESULTS), i + 1);
 }
 
 static void drain(struct liar *l)
