@@ -210,17 +210,17 @@ deps-deb:
 
 LIBDIR ?= $(PREFIX)/lib
 ABOUT  := README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md SECURITY.md LICENSE
-INSTALL = @PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" O=$(O) VERSION=$(VERSION) PROGRAMS="$(PROGRAMS)" \
-          ABOUT="$(ABOUT)" SONAME=$(LIB_SONAME) LIBS="$(strip $(LIB_LIBS))" deploy/install.sh
+INSTALLER = @PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" O=$(O) VERSION=$(VERSION) PROGRAMS="$(PROGRAMS)" \
+            ABOUT="$(ABOUT)" SONAME=$(LIB_SONAME) LIBS="$(strip $(LIB_LIBS))" deploy/install.sh
 
 install: all install-library $(MAN) ## programs, libabdada, documents, examples (PREFIX=/usr/local DESTDIR= LIBDIR=)
-	$(INSTALL) programs
+	$(INSTALLER) programs
 
 install-library: library ## libabdada alone, with its header, abdada.pc and man page
-	$(INSTALL) library
+	$(INSTALLER) library
 
 uninstall: ## remove what install installs, of the same PREFIX
-	$(INSTALL) uninstall
+	$(INSTALLER) uninstall
 
 # ---- a release ----
 
