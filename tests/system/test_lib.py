@@ -133,7 +133,7 @@ def test_what_is_exported_is_the_list_and_nothing_else():
 @needs_tools
 def test_install_and_uninstall():
     with tempfile.TemporaryDirectory(prefix="abdada-install-") as folder:
-        make("install", f"DESTDIR={folder}")
+        make("install", f"DESTDIR={folder}", "INSTALL=install")  # as debhelper calls it
         found = files_below(folder + PREFIX)
         wanted = {"bin/abdada", "bin/ttserver", "bin/ttworker", "include/abdada.h", "lib/libabdada.a",
                   "lib/libabdada.so", "lib/libabdada.so.0", "lib/pkgconfig/abdada.pc", "share/man/man3/abdada.3",
