@@ -198,6 +198,62 @@ static void values_are_those_of_plain_negamax(void **state)
     }
 }
 
+/* Alpha-beta without memory or evaluation, fewest answers first: for more empty squares. */
+static int quick_value(struct othello_board board, int alpha, int beta, bool passed)
+{
+    struct othello_board next[64];
+    unsigned answers[64], n = 0;
+    const uint64_t empties = othello_empties(board);
+    for (uint64_t rest = empties; rest != 0; rest &= rest - 1) {
+        const unsigned square = othello_first(rest);
+        const uint64_t flips = othello_flips_plainly(board.own, board.other, square);
+        if (flips == 0) {
+            continue;
+        }
+        const struct othello_board after = othello_play(board, square, flips);
+        unsigned count = 0, i = n++;
+        for (uint64_t replies = othello_empties(after); replies != 0 && othello_count(empties) > 4;
+             replies &= replies - 1) {
+            count += othello_flips_plainly(after.own, after.other, othello_first(replies)) != 0;
+        }
+        for (; i > 0 && answers[i - 1] > count; i--) {
+            answers[i] = answers[i - 1];
+            next[i] = next[i - 1];
+        }
+        answers[i] = count;
+        next[i] = after;
+    }
+    if (n == 0) {
+        return passed ? othello_final_score(board)
+                      : -quick_value(othello_pass(board), -beta, -alpha, true);
+    }
+    int best = WORST;
+    for (unsigned i = 0; i < n && best < beta; i++) {
+        const int value = -quick_value(next[i], -beta, best > alpha ? -best : -alpha, false);
+        best = value > best ? value : best;
+    }
+    return best;
+}
+
+/* BOARDS in the environment: how many. */
+static void values_of_10_to_14_empty_squares_are_those_of_a_quick_search(void **state)
+{
+    (void)state;
+    uint64_t seed = begin_random();
+    const char *text = getenv("BOARDS");
+    const unsigned boards = text != NULL ? (unsigned)atoi(text) : 40 / TSAN_SEES_ONE_OF;
+    for (unsigned i = 0; i < boards; i++) {
+        const struct othello_board board = random_board(&seed, 10 + (text != NULL ? i % 5 : i % 2));
+        int value = 1000;
+        unsigned move;
+        if (i % 7 == 0) {
+            empty_memory();
+        }
+        assert_true(othello_solve(memory, board, -64, 64, NULL, &value, &move));
+        assert_true(quick_value(board, value - 1, value + 1, false) == value);
+    }
+}
+
 static bool go_on(void *self, unsigned nodes)
 {
     (void)self, (void)nodes;
@@ -507,6 +563,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_those_of_plain_negamax),
+        cmocka_unit_test(values_of_10_to_14_empty_squares_are_those_of_a_quick_search),
         cmocka_unit_test(a_selective_search_leaves_no_bounds_to_the_exact_one),
         cmocka_unit_test(last_squares_are_those_of_plain_negamax),
         cmocka_unit_test(a_full_board_and_one_colour_alone),

@@ -170,6 +170,22 @@ static inline struct othello_board othello_pass(struct othello_board b)
     return (struct othello_board){b.other, b.own};
 }
 
+static inline uint64_t othello_quadrant(unsigned square)
+{
+    return UINT64_C(0x0f0f0f0f) << (square & 36);
+}
+
+/* The squares of quadrants with an odd number of empty ones. */
+static inline uint64_t othello_odd_quadrants(uint64_t empties)
+{
+    uint64_t odd = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        const uint64_t quadrant = othello_quadrant(i % 2 * 4 + i / 2 * 32);
+        odd |= (othello_count(empties & quadrant) & 1) != 0 ? quadrant : 0;
+    }
+    return odd;
+}
+
 /* When neither side can move: the difference of discs, empty squares counted for the winner. */
 static inline int othello_final_score(struct othello_board b)
 {

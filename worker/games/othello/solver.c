@@ -194,17 +194,6 @@ static inline uint64_t widened(uint64_t set)
     return wide | wide << 8 | wide >> 8;
 }
 
-/* The squares of quadrants with an odd number of empty ones. */
-static inline uint64_t odd_quadrants(uint64_t empties)
-{
-    uint64_t odd = 0;
-    const uint64_t quadrant = UINT64_C(0x0f0f0f0f);
-    for (unsigned shift = 0; shift < 64; shift += shift == 4 ? 28 : 4) {
-        odd |= (othello_count(empties & quadrant << shift) & 1) != 0 ? quadrant << shift : 0;
-    }
-    return odd;
-}
-
 /* With fewer empty squares it says too little of what moves there may be later. */
 static const unsigned potential_empties = 9;
 
@@ -331,8 +320,8 @@ int othello_order(struct othello_board board, unsigned square)
     const uint64_t empties = othello_empties(board);
     const uint64_t flips = othello_flips(board.own, board.other, square);
     const struct othello_board next = othello_play(board, square, flips);
-    return order_of(next, othello_moves(next.own, next.other), square, odd_quadrants(empties),
-                    othello_count(empties));
+    return order_of(next, othello_moves(next.own, next.other), square,
+                    othello_odd_quadrants(empties), othello_count(empties));
 }
 
 static inline void find_answers(struct move *list, unsigned n)
@@ -346,7 +335,7 @@ static inline void find_answers(struct move *list, unsigned n)
 static void order_moves(struct othello_board board, struct move *list, unsigned n, unsigned empties,
                         unsigned first)
 {
-    const uint64_t odd = odd_quadrants(othello_empties(board));
+    const uint64_t odd = othello_odd_quadrants(othello_empties(board));
     for (unsigned i = 0; i < n; i++) {
         list[i].order = list[i].square == first
                             ? 1 << 24
