@@ -54,17 +54,41 @@ static inline uint64_t othello_empties(struct othello_board b)
     return ~(b.own | b.other);
 }
 
-/* The squares where `own` may place a disc. */
-static inline uint64_t othello_moves(uint64_t own, uint64_t other)
+/* A set of squares as a search keeps it that computes four directions at once: in each lane of a
+ * vector, where the processor has them. The operators of sets work on it. */
+#ifdef __AVX2__
+typedef __m256i othello_wide;
+#else
+typedef uint64_t othello_wide;
+#endif
+
+static inline othello_wide othello_widen(uint64_t set)
 {
-    const uint64_t inner = other & UINT64_C(0x7e7e7e7e7e7e7e7e);
+#ifdef __AVX2__
+    return _mm256_set1_epi64x((long long)set);
+#else
+    return set;
+#endif
+}
+
+static inline uint64_t othello_narrow(othello_wide set)
+{
+#ifdef __AVX2__
+    return (uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(set));
+#else
+    return set;
+#endif
+}
+
+/* The squares where `own` may place a disc. */
+static inline uint64_t othello_moves_wide(othello_wide own, othello_wide other)
+{
 #ifdef __AVX2__
     const __m256i step = _mm256_set_epi64x(7, 9, 8, 1), twice = _mm256_set_epi64x(14, 18, 16, 2);
-    const __m256i between =
-        _mm256_set_epi64x((long long)inner, (long long)inner, (long long)other, (long long)inner);
-    const __m256i from = _mm256_set1_epi64x((long long)own);
-    __m256i up = _mm256_and_si256(between, _mm256_sllv_epi64(from, step));
-    __m256i down = _mm256_and_si256(between, _mm256_srlv_epi64(from, step));
+    const long long inner = 0x7e7e7e7e7e7e7e7e;
+    const __m256i between = _mm256_and_si256(other, _mm256_set_epi64x(inner, inner, -1, inner));
+    __m256i up = _mm256_and_si256(between, _mm256_sllv_epi64(own, step));
+    __m256i down = _mm256_and_si256(between, _mm256_srlv_epi64(own, step));
     up = _mm256_or_si256(up, _mm256_and_si256(between, _mm256_sllv_epi64(up, step)));
     down = _mm256_or_si256(down, _mm256_and_si256(between, _mm256_srlv_epi64(down, step)));
     const __m256i pair_up = _mm256_and_si256(between, _mm256_sllv_epi64(between, step));
@@ -77,9 +101,10 @@ static inline uint64_t othello_moves(uint64_t own, uint64_t other)
     const __m128i half =
         _mm_or_si128(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
     const uint64_t found = (uint64_t)_mm_cvtsi128_si64(half) | (uint64_t)_mm_extract_epi64(half, 1);
+    return found & ~othello_narrow(_mm256_or_si256(own, other));
 #else
     static const unsigned steps[4] = {1, 8, 9, 7};
-    uint64_t found = 0;
+    uint64_t found = 0, inner = other & UINT64_C(0x7e7e7e7e7e7e7e7e);
     for (unsigned i = 0; i < 4; i++) {
         const unsigned step = steps[i];
         const uint64_t between = step == 8 ? other : inner;
@@ -93,8 +118,13 @@ static inline uint64_t othello_moves(uint64_t own, uint64_t other)
         down |= pair_down & down >> 2 * step;
         found |= up << step | down >> step;
     }
-#endif
     return found & ~(own | other);
+#endif
+}
+
+static inline uint64_t othello_moves(uint64_t own, uint64_t other)
+{
+    return othello_moves_wide(othello_widen(own), othello_widen(other));
 }
 
 /* The discs of `other` that a disc of `own` on the empty square turns; 0: it is no move. By the
@@ -116,46 +146,43 @@ static inline uint64_t othello_flips_plainly(uint64_t own, uint64_t other, unsig
     return flips;
 }
 
-/* The same. */
-static inline uint64_t othello_flips(uint64_t own, uint64_t other, unsigned square)
+/* As othello_flips_plainly. */
+static inline othello_wide othello_flips_wide(othello_wide own, othello_wide other, unsigned square)
 {
 #ifdef __AVX2__
     const struct othello_rays *rays = &othello_rays[square];
     const __m256i zero = _mm256_setzero_si256(), ones = _mm256_set1_epi64x(-1);
-    const __m256i mine = _mm256_set1_epi64x((long long)own);
-    const __m256i theirs = _mm256_set1_epi64x((long long)other);
-    /* Upwards a carry runs through their discs to the first square that is none. */
+    /* Upwards the lowest square that is none of theirs must be an own disc. */
     const __m256i up = _mm256_load_si256((const __m256i *)rays->up);
-    __m256i end = _mm256_sub_epi64(_mm256_or_si256(theirs, _mm256_xor_si256(up, ones)), ones);
-    end = _mm256_and_si256(end, _mm256_and_si256(mine, up));
-    __m256i flips = _mm256_andnot_si256(_mm256_cmpeq_epi64(end, zero),
-                                        _mm256_and_si256(up, _mm256_add_epi64(end, ones)));
+    __m256i end = _mm256_sub_epi64(zero, _mm256_andnot_si256(other, up));
+    end = _mm256_and_si256(end, _mm256_and_si256(own, up));
+    const __m256i above = _mm256_andnot_si256(_mm256_cmpeq_epi64(end, zero),
+                                              _mm256_and_si256(up, _mm256_add_epi64(end, ones)));
+    /* Downwards the highest own disc must be higher than the highest empty square. */
     const __m256i down = _mm256_load_si256((const __m256i *)rays->down);
-    __m256i rest = _mm256_andnot_si256(theirs, down);
+    const __m256i mine = _mm256_and_si256(own, down);
+    const __m256i free = _mm256_andnot_si256(_mm256_or_si256(own, other), down);
+    const __m256i between = _mm256_and_si256(down, _mm256_cmpgt_epi64(mine, free));
 #if defined(__AVX512CD__) && defined(__AVX512VL__)
-    /* Downwards the first square that is none of theirs is the highest one. */
-    end = _mm256_and_si256(
-        mine, _mm256_srlv_epi64(_mm256_set1_epi64x(INT64_MIN), _mm256_lzcnt_epi64(rest)));
-    flips = _mm256_or_si256(
-        flips, _mm256_and_si256(down, _mm256_sub_epi64(zero, _mm256_add_epi64(end, end))));
+    const __m256i filled = _mm256_srlv_epi64(ones, _mm256_lzcnt_epi64(mine));
 #else
-    /* Downwards the squares from the first that is none of theirs on are filled up. */
-    const __m256i step = _mm256_set_epi64x(7, 9, 8, 1);
-    rest = _mm256_or_si256(rest, _mm256_and_si256(down, _mm256_srlv_epi64(rest, step)));
-    const __m256i twice = _mm256_add_epi64(step, step);
-    rest = _mm256_or_si256(rest, _mm256_and_si256(down, _mm256_srlv_epi64(rest, twice)));
-    rest = _mm256_or_si256(
-        rest, _mm256_and_si256(down, _mm256_srlv_epi64(rest, _mm256_add_epi64(twice, twice))));
-    end = _mm256_and_si256(mine, _mm256_andnot_si256(_mm256_srlv_epi64(rest, step), rest));
-    flips = _mm256_or_si256(
-        flips, _mm256_andnot_si256(_mm256_cmpeq_epi64(end, zero), _mm256_andnot_si256(rest, down)));
+    const __m256i step = _mm256_set_epi64x(7, 9, 8, 1), twice = _mm256_set_epi64x(14, 18, 16, 2);
+    const __m256i four = _mm256_set_epi64x(28, 36, 32, 4);
+    __m256i filled = _mm256_or_si256(mine, _mm256_and_si256(down, _mm256_srlv_epi64(mine, step)));
+    filled = _mm256_or_si256(filled, _mm256_and_si256(down, _mm256_srlv_epi64(filled, twice)));
+    filled = _mm256_or_si256(filled, _mm256_srlv_epi64(filled, four));
 #endif
-    const __m128i half =
-        _mm_or_si128(_mm256_castsi256_si128(flips), _mm256_extracti128_si256(flips, 1));
-    return (uint64_t)_mm_cvtsi128_si64(half) | (uint64_t)_mm_extract_epi64(half, 1);
+    __m256i flips = _mm256_or_si256(above, _mm256_andnot_si256(filled, between));
+    flips = _mm256_or_si256(flips, _mm256_permute4x64_epi64(flips, 0x4e));
+    return _mm256_or_si256(flips, _mm256_shuffle_epi32(flips, 0x4e));
 #else
     return othello_flips_plainly(own, other, square);
 #endif
+}
+
+static inline uint64_t othello_flips(uint64_t own, uint64_t other, unsigned square)
+{
+    return othello_narrow(othello_flips_wide(othello_widen(own), othello_widen(other), square));
 }
 
 /* The board after a disc on `square` that turns `flips`, from the other side. */

@@ -6,8 +6,8 @@
  *
  * Up to four empty squares no moves are generated: the squares are tried one after the other, those
  * alone in their quadrant first (parity: who moves last in a region gains by it). What the very
- * last disc turns is counted by a table of lines, as all other squares are full. Ideas: G.
- * Andersson (Zebra), R. Delorme (Edax), T. Okuhara (Edax on AVX).
+ * last disc turns is counted by a table of lines, for both colours at once, as all other squares
+ * are full. Ideas: G. Andersson (Zebra), R. Delorme (Edax), T. Okuhara (Edax on AVX).
  *
  * Threads: any. Memory: none. Pure. */
 #ifndef WORKER_GAMES_OTHELLO_LAST_H
