@@ -7,6 +7,8 @@
 
 enum {
     BUCKETS_LOG = 20,
+    NEAR_LOG = 12,
+    NEAR_EMPTIES = 10,
     SLOTS = 3,
     MOVES_MAX = 34, /* no board has more */
     POLL_NODES = 1000,
@@ -49,6 +51,7 @@ struct search {
     unsigned doubt; /* of what it finds */
     bool divides; /* set if others search the same tree */
     bool stopped;
+    unsigned near_log; /* so many buckets are for boards of few empty squares */
 };
 
 static inline uint64_t hash_of(struct othello_board board)
@@ -65,9 +68,14 @@ static inline struct bucket *bucket_at(const struct search *search, uint64_t has
     return &search->memory->bucket[hash >> (64 - BUCKETS_LOG)];
 }
 
-static inline struct bucket *bucket_of(const struct search *search, struct othello_board board)
+/* Boards of few empty squares are many, and come again soon or never. A search that is alone keeps
+ * them in a part of the memory that its core's cache holds. Several need more room for theirs. */
+static inline struct bucket *bucket_of(const struct search *search, struct othello_board board,
+                                       unsigned empties)
 {
-    return bucket_at(search, hash_of(board));
+    const uint64_t hash = hash_of(board);
+    return empties <= NEAR_EMPTIES ? &search->memory->bucket[hash >> (64 - search->near_log)]
+                                   : bucket_at(search, hash);
 }
 
 #define READ(place) atomic_load_explicit(&(place), memory_order_relaxed)
@@ -395,7 +403,7 @@ static int null_window(struct search *search, struct othello_board board, uint64
     if (++search->nodes >= search->count_nodes && !report(search)) {
         return 0;
     }
-    struct bucket *bucket = bucket_of(search, board);
+    struct bucket *bucket = bucket_of(search, board, empties);
     __builtin_prefetch(bucket);
     if (empties < 24 && alpha >= 2 * (int)empties) { /* their stable discs may be too many */
         const int most =
@@ -433,7 +441,7 @@ static int null_window(struct search *search, struct othello_board board, uint64
         /* Memory is slow: there is work to do until what is read is here. */
         struct bucket *near[MOVES_MAX];
         for (unsigned i = 0; i < n; i++) {
-            near[i] = bucket_of(search, list[i].next);
+            near[i] = bucket_of(search, list[i].next, empties - 1);
             __builtin_prefetch(near[i]);
         }
         find_answers(list, n);
@@ -508,7 +516,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
         unsigned reply;
         return -open_window(search, othello_pass(board), empties, -beta, -alpha, &reply);
     }
-    struct bucket *bucket = bucket_of(search, board);
+    struct bucket *bucket = bucket_of(search, board, empties);
     struct found found = nothing;
     if (probe(bucket, board, &found) && found.doubt <= search->doubt &&
         (found.lower >= beta || found.upper <= alpha || found.lower == found.upper)) {
@@ -600,6 +608,7 @@ bool othello_solve(struct othello_memory *memory, struct othello_board board, in
         search.count_nodes = solver->count_nodes;
     }
     search.divides = solver != NULL && solver->divides;
+    search.near_log = search.divides ? BUCKETS_LOG : NEAR_LOG;
     /* Values are even: odd windows are as good as the next wider ones. */
     alpha = alpha < NONE                ? NONE
             : alpha > OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX
