@@ -104,6 +104,33 @@ static void check_numbers(struct othello_board b, uint64_t *seed)
     }
 }
 
+/* All moves of a board. */
+static void check_next(struct othello_board b, uint64_t *seed)
+{
+    (void)seed;
+    struct othello_sums sums, next_sums, fresh;
+    othello_sum(b, &sums);
+    assert_int_equal(othello_evaluate_sums(b, &sums), othello_evaluate(b));
+    for (uint64_t moves = othello_moves(b.own, b.other); moves != 0; moves &= moves - 1) {
+        const unsigned square = othello_first(moves);
+        const uint64_t flips = othello_flips(b.own, b.other, square);
+        const struct othello_board next = othello_play(b, square, flips);
+        othello_sum_next(&sums, square, flips, &next_sums);
+        othello_sum(next, &fresh);
+        assert_memory_equal(&next_sums, &fresh, sizeof fresh);
+        assert_int_equal(othello_evaluate_next(&sums, square, flips, next,
+                                               othello_moves(next.own, next.other),
+                                               othello_moves(next.other, next.own)),
+                         othello_evaluate(next));
+    }
+}
+
+static void what_a_move_changes_gives_the_next_value(void **state)
+{
+    (void)state;
+    each_board(check_next);
+}
+
 static void numbers_of_places_are_as_square_by_square(void **state)
 {
     (void)state;
@@ -164,6 +191,7 @@ int main(void)
         cmocka_unit_test(symmetric_boards_have_one_value),
         cmocka_unit_test(values_are_scores),
         cmocka_unit_test(numbers_of_places_are_as_square_by_square),
+        cmocka_unit_test(what_a_move_changes_gives_the_next_value),
         cmocka_unit_test(swapped_colours_have_about_the_opposite_value),
         cmocka_unit_test(it_predicts_better_than_by_hand),
     };

@@ -39,9 +39,8 @@ const struct othello_pattern othello_pattern[OTHELLO_PATTERNS] = {
 
 /* ---- the numbers of the places ---- */
 
-/* The compiler makes of it what the processor has. */
-typedef uint16_t lanes __attribute__((vector_size(32)));
-enum { LANES = 16, VECTORS = OTHELLO_PLACES_ROOM / LANES, ROWS = 8 };
+typedef othello_lanes lanes;
+enum { LANES = OTHELLO_LANES, VECTORS = OTHELLO_VECTORS, ROWS = 8 };
 
 static struct {
     lanes adds[ROWS][256][VECTORS]; /* what the own discs of a row add */
@@ -149,25 +148,22 @@ static inline unsigned counted(uint64_t moves)
     return count < OTHELLO_MOVES_COUNTED ? count : OTHELLO_MOVES_COUNTED - 1;
 }
 
-int othello_evaluate_by(const struct othello_weights *weights, struct othello_board board)
+static inline int value_of(const struct othello_weights *weights, struct othello_board board,
+                           uint64_t own_moves, uint64_t other_moves, const lanes numbers[VECTORS])
 {
-    union {
-        lanes all[VECTORS];
-        uint16_t of[OTHELLO_PLACES_ROOM];
-    } number;
-    numbers_of(board, number.all);
+    uint16_t number[OTHELLO_PLACES_ROOM];
+    memcpy(number, numbers, sizeof number);
     const unsigned empties = othello_count(othello_empties(board));
     const struct othello_stage *stage = &weights->stage[othello_stage(empties)];
-    int sum = weights->empties[empties % OTHELLO_SQUARES] +
-              stage->moves[0][counted(othello_moves(board.own, board.other))] +
-              stage->moves[1][counted(othello_moves(board.other, board.own))];
+    int sum = weights->empties[empties % OTHELLO_SQUARES] + stage->moves[0][counted(own_moves)] +
+              stage->moves[1][counted(other_moves)];
     unsigned place = 0;
 #pragma GCC unroll 11
     for (unsigned i = 0; i < OTHELLO_PATTERNS; i++) {
         const int16_t *weight = &stage->configuration[othello_pattern[i].first];
 #pragma GCC unroll 8
         for (unsigned k = 0; k < othello_pattern[i].places; k++) {
-            sum += weight[number.of[place++]];
+            sum += weight[number[place++]];
         }
     }
     return sum > OTHELLO_EVAL_MAX    ? OTHELLO_EVAL_MAX
@@ -175,8 +171,64 @@ int othello_evaluate_by(const struct othello_weights *weights, struct othello_bo
                                      : sum;
 }
 
+static inline const struct othello_weights *built_in(void)
+{
+    return (const struct othello_weights *)(const void *)_binary_evaluation_weights_start;
+}
+
+int othello_evaluate_by(const struct othello_weights *weights, struct othello_board board)
+{
+    lanes number[VECTORS];
+    numbers_of(board, number);
+    return value_of(weights, board, othello_moves(board.own, board.other),
+                    othello_moves(board.other, board.own), number);
+}
+
 int othello_evaluate(struct othello_board board)
 {
-    return othello_evaluate_by(
-        (const struct othello_weights *)(const void *)_binary_evaluation_weights_start, board);
+    return othello_evaluate_by(built_in(), board);
+}
+
+/* ---- from board to board ---- */
+
+void othello_sum(struct othello_board board, struct othello_sums *sums)
+{
+    memset(sums, 0, sizeof *sums);
+    add_up(board.own, sums->own);
+    add_up(board.other, sums->other);
+}
+
+int othello_evaluate_sums(struct othello_board board, const struct othello_sums *sums)
+{
+    lanes number[VECTORS];
+    for (unsigned i = 0; i < VECTORS; i++) {
+        number[i] = sums->own[i] + sums->other[i] + sums->other[i];
+    }
+    return value_of(built_in(), board, othello_moves(board.own, board.other),
+                    othello_moves(board.other, board.own), number);
+}
+
+void othello_sum_next(const struct othello_sums *sums, unsigned square, uint64_t flips,
+                      struct othello_sums *next)
+{
+    lanes turned[VECTORS] = {{0}};
+    add_up(flips, turned);
+    const lanes *placed = table.adds[square / 8][1 << square % 8];
+    for (unsigned i = 0; i < VECTORS; i++) {
+        next->own[i] = sums->other[i] - turned[i];
+        next->other[i] = sums->own[i] + turned[i] + placed[i];
+    }
+}
+
+int othello_evaluate_next(const struct othello_sums *sums, unsigned square, uint64_t flips,
+                          struct othello_board next, uint64_t own_moves, uint64_t other_moves)
+{
+    lanes turned[VECTORS] = {{0}}, number[VECTORS];
+    add_up(flips, turned);
+    const lanes *placed = table.adds[square / 8][1 << square % 8];
+    for (unsigned i = 0; i < VECTORS; i++) {
+        const lanes own = sums->own[i] + placed[i];
+        number[i] = sums->other[i] + own + own + turned[i];
+    }
+    return value_of(built_in(), next, own_moves, other_moves, number);
 }

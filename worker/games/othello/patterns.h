@@ -73,6 +73,25 @@ void othello_place_numbers(struct othello_board board, uint16_t number[OTHELLO_P
 /* The same, square by square. */
 void othello_place_numbers_slowly(struct othello_board board, uint16_t number[OTHELLO_PLACES_ROOM]);
 
+enum { OTHELLO_LANES = 16, OTHELLO_VECTORS = OTHELLO_PLACES_ROOM / OTHELLO_LANES };
+/* The compiler makes of it what the processor has. */
+typedef uint16_t othello_lanes __attribute__((vector_size(2 * OTHELLO_LANES)));
+
+/* What the discs of either side add to the numbers of all places. A search that plays moves finds
+ * those of the next board from what changes. */
+struct othello_sums {
+    othello_lanes own[OTHELLO_VECTORS], other[OTHELLO_VECTORS];
+};
+void othello_sum(struct othello_board board, struct othello_sums *sums);
+/* othello_evaluate of the board with these. */
+int othello_evaluate_sums(struct othello_board board, const struct othello_sums *sums);
+/* After a disc on `square` that turns `flips`, from the other side. */
+void othello_sum_next(const struct othello_sums *sums, unsigned square, uint64_t flips,
+                      struct othello_sums *next);
+/* othello_evaluate of that board, `next`, where the sides have these moves. */
+int othello_evaluate_next(const struct othello_sums *sums, unsigned square, uint64_t flips,
+                          struct othello_board next, uint64_t own_moves, uint64_t other_moves);
+
 /* The final difference of discs that is expected, from the side to move, in 1 / OTHELLO_EVAL_UNIT
  * discs, at most OTHELLO_EVAL_MAX either way. */
 int othello_evaluate(struct othello_board board);

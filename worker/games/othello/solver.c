@@ -3,7 +3,9 @@
 #include "worker/games/othello/last.h"
 #include "worker/games/othello/patterns.h"
 
+#include <limits.h>
 #include <stdatomic.h>
+#include <string.h>
 
 enum {
     BUCKETS_LOG = 20,
@@ -11,8 +13,10 @@ enum {
     NEAR_EMPTIES = 10,
     SLOTS = 3,
     MOVES_MAX = 34, /* no board has more */
+    MOVES_ROOM = 40, /* whole vectors */
     POLL_NODES = 1000,
     NONE = -OTHELLO_SCORE_MAX - 2, /* below every value */
+    DIVIDED_EMPTIES = 12, /* with fewer, a search is shorter than it takes to say so */
     ETC_EMPTIES = 7, /* with fewer, replies are not read from the hash before they are searched */
 };
 
@@ -187,12 +191,22 @@ static inline void set_busy(const struct search *search, struct othello_board bo
 
 /* ---- the order of moves ---- */
 
-struct move {
-    struct othello_board next;
-    uint64_t answers; /* the opponent's moves, once they are needed */
-    int order; /* higher first */
-    unsigned square;
+enum { TAKEN = INT_MIN };
+
+/* The moves of a board, one array for each thing known of them: many are computed at once. */
+struct moves {
+    uint64_t own[MOVES_ROOM], other[MOVES_ROOM]; /* the board after each, from the other side */
+    uint64_t answers[MOVES_ROOM]; /* the moves there */
+    uint64_t flips[MOVES_ROOM];
+    int order[MOVES_ROOM]; /* higher first, above TAKEN */
+    unsigned char square[MOVES_ROOM];
+    unsigned count;
 };
+
+static inline struct othello_board next_of(const struct moves *list, unsigned i)
+{
+    return (struct othello_board){list->own[i], list->other[i]};
+}
 
 /* The squares next to some of the set. */
 static inline uint64_t widened(uint64_t set)
@@ -216,89 +230,87 @@ static inline int mobility_order(struct othello_board next, uint64_t answers, un
 }
 
 /* All moves; true: the first in the list turns all discs, so nothing is better. */
-static inline bool list_moves(struct othello_board board, uint64_t moves, struct move *list)
+static inline bool list_moves(struct othello_board board, uint64_t moves, struct moves *list)
 {
-    for (unsigned i = 0; moves != 0; moves &= moves - 1, i++) {
+    unsigned n = 0;
+    for (; moves != 0; moves &= moves - 1, n++) {
         const unsigned square = othello_first(moves);
         const uint64_t flips = othello_flips(board.own, board.other, square);
-        list[i].square = square;
-        list[i].next = othello_play(board, square, flips);
-        if (list[i].next.own == 0) {
-            list[0] = list[i];
+        const struct othello_board next = othello_play(board, square, flips);
+        if (next.own == 0) {
+            list->square[0] = (unsigned char)square;
             return true;
         }
+        list->own[n] = next.own;
+        list->other[n] = next.other;
+        list->flips[n] = flips;
+        list->order[n] = 0;
+        list->square[n] = (unsigned char)square;
     }
+    list->count = n;
     return false;
 }
 
-/* Brings the best of list[i..n) to i. */
-static inline void take_best(struct move *list, unsigned i, unsigned n)
+/* The place of the best move that is not taken; there is one. */
+static inline unsigned take_best(struct moves *list)
 {
-    unsigned best = i;
-    for (unsigned j = i + 1; j < n; j++) {
-        best = list[j].order > list[best].order ? j : best;
+    unsigned best = 0;
+    for (unsigned i = 1; i < list->count; i++) {
+        best = list->order[i] > list->order[best] ? i : best;
     }
-    const struct move move = list[best];
-    list[best] = list[i];
-    list[i] = move;
+    list->order[best] = TAKEN;
+    return best;
 }
 
-/* The moves of a node in the order in which they are searched: the best first; where others search
- * the tree, too, those but the first that somebody is in come after all others. */
-struct turns {
-    unsigned moves;
-    bool divides;
-    unsigned next, deferred;
-    unsigned char later[MOVES_MAX];
-};
-
-/* The place of the next move in the list; false: there is none. */
-static inline bool next_turn(const struct search *search, struct turns *turns, struct move *list,
-                             unsigned *place)
+static inline void find_answers(struct moves *list)
 {
-    while (turns->next < turns->moves) {
-        *place = turns->next++;
-        take_best(list, *place, turns->moves);
-        if (!turns->divides || *place == 0 || !is_busy(search, list[*place].next)) {
-            return true;
-        }
-        turns->later[turns->deferred++] = (unsigned char)*place;
+    for (unsigned n = list->count; n % OTHELLO_BOARDS != 0; n++) {
+        list->own[n] = list->other[n] = 0;
     }
-    if (turns->next - turns->moves == turns->deferred) {
-        return false;
-    }
-    *place = turns->later[turns->next++ - turns->moves];
-    return true;
+    othello_moves_of_each(list->own, list->other, list->count, list->answers);
 }
 
-/* What a shallow search expects, in 1 / OTHELLO_EVAL_UNIT discs. */
-static int expected(struct othello_board board, unsigned depth, int alpha, int beta)
+/* What a shallow search of one ply or more expects, in 1 / OTHELLO_EVAL_UNIT discs. */
+static int expected(struct othello_board board, const struct othello_sums *sums, unsigned depth,
+                    int alpha, int beta)
 {
-    if (depth == 0) {
-        return othello_evaluate(board);
-    }
-    uint64_t moves = othello_moves(board.own, board.other);
+    const uint64_t moves = othello_moves(board.own, board.other);
     if (moves == 0) {
         if (othello_moves(board.other, board.own) == 0) {
             return othello_final_score(board) * OTHELLO_EVAL_UNIT;
         }
-        return -expected(othello_pass(board), depth, -beta, -alpha);
-    }
-    struct move list[MOVES_MAX];
-    const unsigned n = othello_count(moves);
-    if (list_moves(board, moves, list)) {
-        return OTHELLO_EVAL_MAX;
-    }
-    for (unsigned i = 0; i < n && depth > 1; i++) {
-        list[i].order = mobility_order(
-            list[i].next, othello_moves(list[i].next.own, list[i].next.other), potential_empties);
+        struct othello_sums passed;
+        memcpy(passed.own, sums->other, sizeof passed.own);
+        memcpy(passed.other, sums->own, sizeof passed.other);
+        return -expected(othello_pass(board), &passed, depth, -beta, -alpha);
     }
     int best = -OTHELLO_EVAL_MAX - 1;
-    for (unsigned i = 0; i < n && best < beta; i++) {
-        if (depth > 1) {
-            take_best(list, i, n);
+    struct moves list;
+    if (list_moves(board, moves, &list)) {
+        return OTHELLO_EVAL_MAX;
+    }
+    find_answers(&list);
+    for (unsigned i = 0; i < list.count; i++) {
+        list.order[i] = mobility_order(next_of(&list, i), list.answers[i], potential_empties);
+    }
+    if (depth == 1) {
+        uint64_t retorts[MOVES_ROOM]; /* moves of the side to move, if it moved again */
+        othello_moves_of_each(list.other, list.own, list.count, retorts);
+        for (unsigned k = 0; k < list.count && best < beta; k++) {
+            const unsigned i = take_best(&list);
+            const int value =
+                -othello_evaluate_next(sums, list.square[i], list.flips[i], next_of(&list, i),
+                                       list.answers[i], retorts[i]);
+            best = value > best ? value : best;
         }
-        const int value = -expected(list[i].next, depth - 1, -beta, best > alpha ? -best : -alpha);
+        return best;
+    }
+    for (unsigned k = 0; k < list.count && best < beta; k++) {
+        const unsigned i = take_best(&list);
+        struct othello_sums next;
+        othello_sum_next(sums, list.square[i], list.flips[i], &next);
+        const int value =
+            -expected(next_of(&list, i), &next, depth - 1, -beta, best > alpha ? -best : -alpha);
         best = value > best ? value : best;
     }
     return best;
@@ -306,49 +318,121 @@ static int expected(struct othello_board board, unsigned depth, int alpha, int b
 
 /* With fewer empty squares an evaluation costs more than the better order saves; with two more it
  * pays to search another ply. */
-enum { EVALUATE_EMPTIES = 13, ORDER_DEPTH_MAX = 5 };
+enum { EVALUATE_EMPTIES = 13, ORDER_DEPTH_MAX = 5, ORDER_BELOW = 8 /* discs */ };
 
-static inline int order_of(struct othello_board next, uint64_t answers, unsigned square,
-                           uint64_t odd, unsigned empties)
+/* What orders moves: of the board, and of the search that tries them. */
+struct order {
+    struct othello_board board;
+    unsigned empties;
+    int alpha; /* how far a move is below it does not matter beyond ORDER_BELOW */
+};
+
+static void order_moves(const struct order *order, struct moves *list)
 {
-    int order = mobility_order(next, answers, empties);
-    order += (othello_bit(square) & odd) != 0 ? 16 : 0;
-    order += (othello_bit(square) & othello_corners) != 0 ? 32 : 0;
-    if (empties >= EVALUATE_EMPTIES) {
-        /* A move more of the opponent's weighs two discs. */
-        const unsigned plies = (empties - EVALUATE_EMPTIES) / 2;
-        const unsigned depth = plies < ORDER_DEPTH_MAX ? plies : ORDER_DEPTH_MAX;
-        order = 8 * order - expected(next, depth, -OTHELLO_EVAL_MAX, OTHELLO_EVAL_MAX);
+    const uint64_t free = othello_empties(order->board), odd = othello_odd_quadrants(free);
+    const unsigned empties = order->empties;
+    for (unsigned i = 0; i < list->count; i++) {
+        const uint64_t bit = othello_bit(list->square[i]);
+        const int value = mobility_order(next_of(list, i), list->answers[i], empties) +
+                          ((bit & odd) != 0 ? 16 : 0) + ((bit & othello_corners) != 0 ? 32 : 0);
+        list->order[i] = list->order[i] == TAKEN ? TAKEN : value;
     }
-    return order;
+    if (empties < EVALUATE_EMPTIES) {
+        return;
+    }
+    const unsigned plies = (empties - EVALUATE_EMPTIES) / 2;
+    const unsigned depth = plies < ORDER_DEPTH_MAX ? plies : ORDER_DEPTH_MAX;
+    const int low = (order->alpha - ORDER_BELOW) * OTHELLO_EVAL_UNIT;
+    struct othello_sums sums, next;
+    othello_sum(order->board, &sums);
+    for (unsigned i = 0; i < list->count; i++) {
+        if (list->order[i] == TAKEN) {
+            continue;
+        }
+        int value;
+        if (depth == 0) {
+            const struct othello_board board = next_of(list, i);
+            value = othello_evaluate_next(&sums, list->square[i], list->flips[i], board,
+                                          list->answers[i], othello_moves(board.other, board.own));
+        } else {
+            othello_sum_next(&sums, list->square[i], list->flips[i], &next);
+            value = expected(next_of(list, i), &next, depth, -OTHELLO_EVAL_MAX, -low);
+        }
+        /* A move more of the opponent's weighs two discs. */
+        list->order[i] = 8 * list->order[i] - value;
+    }
 }
 
 int othello_order(struct othello_board board, unsigned square)
 {
-    const uint64_t empties = othello_empties(board);
-    const uint64_t flips = othello_flips(board.own, board.other, square);
-    const struct othello_board next = othello_play(board, square, flips);
-    return order_of(next, othello_moves(next.own, next.other), square,
-                    othello_odd_quadrants(empties), othello_count(empties));
+    struct moves list;
+    const struct order order = {board, othello_count(othello_empties(board)),
+                                -2 * OTHELLO_SCORE_MAX};
+    if (list_moves(board, othello_bit(square), &list)) {
+        return 1 << 24;
+    }
+    find_answers(&list);
+    order_moves(&order, &list);
+    return list.order[0];
 }
 
-static inline void find_answers(struct move *list, unsigned n)
+/* The moves of a node in the order in which they are searched: the best first; where others search
+ * the tree, too, those but the first that somebody is in come after all others. */
+struct turns {
+    struct order order;
+    struct moves *list;
+    unsigned first; /* a square that comes first, before the others are put in order, or none */
+    bool divides, is_ordered;
+    unsigned next, deferred;
+    unsigned char later[MOVES_MAX];
+};
+
+static inline unsigned take_square(struct moves *list, unsigned square)
 {
-    for (unsigned i = 0; i < n; i++) {
-        list[i].answers = othello_moves(list[i].next.own, list[i].next.other);
+    unsigned i = 0;
+    while (i + 1 < list->count && list->square[i] != square) {
+        i++;
     }
+    list->order[i] = TAKEN;
+    return i;
 }
 
-/* Their answers are known. */
-static void order_moves(struct othello_board board, struct move *list, unsigned n, unsigned empties,
-                        unsigned first)
+static inline void begin_turns(const struct search *search, struct turns *turns, struct order order,
+                               struct moves *list, unsigned first)
 {
-    const uint64_t odd = othello_odd_quadrants(othello_empties(board));
-    for (unsigned i = 0; i < n; i++) {
-        list[i].order = list[i].square == first
-                            ? 1 << 24
-                            : order_of(list[i].next, list[i].answers, list[i].square, odd, empties);
+    turns->order = order;
+    turns->list = list;
+    turns->first = first;
+    turns->divides = search->divides && order.empties >= DIVIDED_EMPTIES;
+    turns->is_ordered = false;
+    turns->next = turns->deferred = 0;
+}
+
+/* The place of the next move in the list; false: there is none. */
+static inline bool next_turn(const struct search *search, struct turns *turns, unsigned *place)
+{
+    struct moves *list = turns->list;
+    while (turns->next < list->count) {
+        const bool is_first = turns->next++ == 0;
+        if (is_first && turns->first != OTHELLO_NO_MOVE) {
+            *place = take_square(list, turns->first);
+            return true;
+        }
+        if (!turns->is_ordered) {
+            order_moves(&turns->order, list);
+            turns->is_ordered = true;
+        }
+        *place = take_best(list);
+        if (!turns->divides || is_first || !is_busy(search, next_of(list, *place))) {
+            return true;
+        }
+        turns->later[turns->deferred++] = (unsigned char)*place;
     }
+    if (turns->next - list->count == turns->deferred) {
+        return false;
+    }
+    *place = turns->later[turns->next++ - list->count];
+    return true;
 }
 
 /* ---- the search ---- */
@@ -366,7 +450,6 @@ enum {
     /* With as many, a selective search of a board in its window comes before the exact one, and
      * gives it a move to begin with. */
     PREPARED_EMPTIES = 14,
-    DIVIDED_EMPTIES = 12, /* with fewer, a search is shorter than it takes to say so */
 };
 
 enum { /* of the selective search */
@@ -383,14 +466,16 @@ static bool cuts_selectively(struct othello_board board, unsigned empties, int a
     unsigned depth = empties / 4;
     depth -= (depth + empties) & 1;
     const int margin = (int)(1536 - 106 * depth);
-    const int eval = othello_evaluate(board);
+    struct othello_sums sums;
+    othello_sum(board, &sums);
+    const int eval = othello_evaluate_sums(board, &sums);
     const int high = (alpha + 1) * OTHELLO_EVAL_UNIT + margin,
               low = (alpha + 1) * OTHELLO_EVAL_UNIT - margin;
     const int most = (OTHELLO_SCORE_MAX - 1) * OTHELLO_EVAL_UNIT;
     *is_above = high < most && eval >= high - SELECTIVE_SLACK &&
-                expected(board, depth, high - 1, high) >= high;
+                expected(board, &sums, depth, high - 1, high) >= high;
     return *is_above || (low > -most && eval <= low + SELECTIVE_SLACK &&
-                         expected(board, depth, low, low + 1) <= low);
+                         expected(board, &sums, depth, low, low + 1) <= low);
 }
 
 /* `moves` are those of the board. */
@@ -432,31 +517,30 @@ static int null_window(struct search *search, struct othello_board board, uint64
         cuts_selectively(board, empties, alpha, &is_above)) {
         return is_above ? alpha + 2 : alpha;
     }
-    struct move list[MOVES_MAX];
-    const unsigned n = othello_count(moves);
-    if (list_moves(board, moves, list)) {
+    struct moves list;
+    if (list_moves(board, moves, &list)) {
         return OTHELLO_SCORE_MAX;
     }
     if (empties > ETC_EMPTIES) {
         /* Memory is slow: there is work to do until what is read is here. */
         struct bucket *near[MOVES_MAX];
-        for (unsigned i = 0; i < n; i++) {
-            near[i] = bucket_of(search, list[i].next, empties - 1);
+        for (unsigned i = 0; i < list.count; i++) {
+            near[i] = bucket_of(search, next_of(&list, i), empties - 1);
             __builtin_prefetch(near[i]);
         }
-        find_answers(list, n);
-        for (unsigned i = 0; i < n; i++) {
+        find_answers(&list);
+        for (unsigned i = 0; i < list.count; i++) {
             struct found reply;
-            if (probe(near[i], list[i].next, &reply) && reply.doubt <= search->doubt &&
+            if (probe(near[i], next_of(&list, i), &reply) && reply.doubt <= search->doubt &&
                 -reply.upper > alpha) {
                 store(
                     bucket, board, empties,
-                    (struct found){-reply.upper, OTHELLO_SCORE_MAX, list[i].square, search->doubt});
+                    (struct found){-reply.upper, OTHELLO_SCORE_MAX, list.square[i], search->doubt});
                 return -reply.upper;
             }
         }
     } else {
-        find_answers(list, n);
+        find_answers(&list);
     }
     if (empties >= PREPARED_EMPTIES && search->doubt == 0 &&
         (found.doubt == 0 ? found.move == OTHELLO_NO_MOVE
@@ -469,29 +553,29 @@ static int null_window(struct search *search, struct othello_board board, uint64
         }
         (void)probe(bucket, board, &found);
     }
-    order_moves(board, list, n, empties, found.move);
     int best = NONE;
     unsigned best_move = OTHELLO_NO_MOVE, i;
-    struct turns turns = {.moves = n, .divides = search->divides && empties >= DIVIDED_EMPTIES};
-    while (best <= alpha && next_turn(search, &turns, list, &i)) {
+    struct turns turns;
+    begin_turns(search, &turns, (struct order){board, empties, alpha}, &list, found.move);
+    while (best <= alpha && next_turn(search, &turns, &i)) {
         if (turns.divides) {
-            if (i > 0 && probe(bucket, board, &found) && found.doubt <= search->doubt &&
+            if (turns.next > 1 && probe(bucket, board, &found) && found.doubt <= search->doubt &&
                 (found.lower > alpha || found.upper <= alpha)) {
                 return found.lower > alpha ? found.lower : found.upper;
             }
-            set_busy(search, list[i].next, true);
+            set_busy(search, next_of(&list, i), true);
         }
         const int value =
-            -null_window(search, list[i].next, list[i].answers, empties - 1, -alpha - 2);
+            -null_window(search, next_of(&list, i), list.answers[i], empties - 1, -alpha - 2);
         if (turns.divides) {
-            set_busy(search, list[i].next, false);
+            set_busy(search, next_of(&list, i), false);
         }
         if (search->stopped) {
             return 0;
         }
         if (value > best) {
             best = value;
-            best_move = list[i].square;
+            best_move = list.square[i];
         }
     }
     store(bucket, board, empties,
@@ -523,39 +607,40 @@ static int open_window(struct search *search, struct othello_board board, unsign
         *best_move = found.move;
         return found.lower >= beta ? found.lower : found.upper;
     }
-    struct move list[MOVES_MAX];
-    const unsigned n = othello_count(moves);
-    if (list_moves(board, moves, list)) {
-        *best_move = list[0].square;
+    struct moves list;
+    if (list_moves(board, moves, &list)) {
+        *best_move = list.square[0];
         return OTHELLO_SCORE_MAX;
     }
-    find_answers(list, n);
-    order_moves(board, list, n, empties, found.move);
+    find_answers(&list);
     int best = NONE;
     unsigned i;
-    struct turns turns = {.moves = n, .divides = search->divides && empties >= DIVIDED_EMPTIES};
-    while (best < beta && next_turn(search, &turns, list, &i)) {
+    struct turns turns;
+    begin_turns(search, &turns, (struct order){board, empties, alpha}, &list, found.move);
+    while (best < beta && next_turn(search, &turns, &i)) {
+        const bool is_first = turns.next == 1;
         if (turns.divides) {
-            set_busy(search, list[i].next, true);
+            set_busy(search, next_of(&list, i), true);
         }
         const int above = best > alpha ? best : alpha;
         int value = above;
         unsigned reply;
-        if (i != 0 || above + 2 == beta) {
-            value = -null_window(search, list[i].next, list[i].answers, empties - 1, -above - 2);
+        if (!is_first || above + 2 == beta) {
+            value =
+                -null_window(search, next_of(&list, i), list.answers[i], empties - 1, -above - 2);
         }
-        if (!search->stopped && (i == 0 || value > above) && value < beta && above + 2 < beta) {
-            value = -open_window(search, list[i].next, empties - 1, -beta, -above, &reply);
+        if (!search->stopped && (is_first || value > above) && value < beta && above + 2 < beta) {
+            value = -open_window(search, next_of(&list, i), empties - 1, -beta, -above, &reply);
         }
         if (turns.divides) {
-            set_busy(search, list[i].next, false);
+            set_busy(search, next_of(&list, i), false);
         }
         if (search->stopped) {
             return 0;
         }
         if (value > best) {
             best = value;
-            *best_move = list[i].square;
+            *best_move = list.square[i];
         }
     }
     store(bucket, board, empties,
