@@ -10,7 +10,7 @@
 enum {
     BUCKETS_LOG = 20,
     NEAR_LOG = 12,
-    NEAR_EMPTIES = 10,
+    NEAR_EMPTIES = 11,
     SLOTS = 3,
     MOVES_MAX = 34, /* no board has more */
     MOVES_ROOM = 40, /* whole vectors */
@@ -318,7 +318,7 @@ static int expected(struct othello_board board, const struct othello_sums *sums,
 
 /* With fewer empty squares an evaluation costs more than the better order saves; with two more it
  * pays to search another ply. */
-enum { EVALUATE_EMPTIES = 13, ORDER_DEPTH_MAX = 5, ORDER_BELOW = 8 /* discs */ };
+enum { EVALUATE_EMPTIES = 13, ORDER_DEPTH_MAX = 4, ORDER_BELOW = 8 /* discs */ };
 
 /* What orders moves: of the board, and of the search that tries them. */
 struct order {
