@@ -125,33 +125,6 @@ static void any_board_is_played_by_the_rules(void **state)
     }
 }
 
-/* By whatever vectors the processor has. */
-static void moves_of_many_boards_are_those_of_each(void **state)
-{
-    (void)state;
-    enum { MANY = 3 * OTHELLO_BOARDS };
-    uint64_t seed = test_seed(), own[MANY], other[MANY], moves[MANY];
-    for (unsigned turn = 0; turn < 1000; turn++) {
-        const unsigned count = rng_below(&seed, MANY + 1);
-        for (unsigned i = 0; i < MANY; i++) {
-            const uint64_t discs = rng_next(&seed) | rng_next(&seed);
-            own[i] = discs & rng_next(&seed);
-            other[i] = discs & ~own[i];
-        }
-        othello_moves_of_each(own, other, count, moves);
-        for (unsigned i = 0; i < count; i++) {
-            uint64_t slow = 0;
-            const struct othello_board b = {own[i], other[i]};
-            for (uint64_t left = othello_empties(b); left != 0; left &= left - 1) {
-                const unsigned square = othello_first(left);
-                slow |= slow_flips(b, square) != 0 ? othello_bit(square) : 0;
-            }
-            assert_int_equal(moves[i], slow);
-            assert_int_equal(othello_moves(own[i], other[i]), slow);
-        }
-    }
-}
-
 /* Random games: what is unmade is as it was, and all moves have a text of their own. */
 static void games_are_taken_back(void **state)
 {
@@ -251,7 +224,6 @@ int main(void)
         cmocka_unit_test(the_tree_of_the_start_has_the_published_sizes),
         cmocka_unit_test(trees_near_the_end_have_the_computed_sizes),
         cmocka_unit_test(any_board_is_played_by_the_rules),
-        cmocka_unit_test(moves_of_many_boards_are_those_of_each),
         cmocka_unit_test(games_are_taken_back),
         cmocka_unit_test(positions_are_text),
         cmocka_unit_test(the_winner_gets_the_empty_squares),

@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -126,40 +125,6 @@ static inline uint64_t othello_moves_wide(othello_wide own, othello_wide other)
 static inline uint64_t othello_moves(uint64_t own, uint64_t other)
 {
     return othello_moves_wide(othello_widen(own), othello_widen(other));
-}
-
-/* Boards of which the moves are computed at once; the compiler makes of it what the processor has.
- */
-enum { OTHELLO_BOARDS = 8 };
-typedef uint64_t othello_boards __attribute__((vector_size(8 * OTHELLO_BOARDS)));
-
-/* othello_moves of each of `count` boards. The arrays have room for whole vectors. */
-static inline void othello_moves_of_each(const uint64_t *owns, const uint64_t *others,
-                                         unsigned count, uint64_t *moves)
-{
-    for (unsigned at = 0; at < count; at += OTHELLO_BOARDS) {
-        othello_boards own, other, found = {0};
-        memcpy(&own, &owns[at], sizeof own);
-        memcpy(&other, &others[at], sizeof other);
-        const othello_boards inner = other & UINT64_C(0x7e7e7e7e7e7e7e7e);
-#pragma GCC unroll 4
-        for (unsigned i = 0; i < 4; i++) {
-            static const unsigned steps[4] = {1, 8, 9, 7};
-            const unsigned step = steps[i];
-            const othello_boards between = step == 8 ? other : inner;
-            othello_boards up = between & own << step, down = between & own >> step;
-            up |= between & up << step;
-            down |= between & down >> step;
-            const othello_boards pair_up = between & between << step, pair_down = pair_up >> step;
-            up |= pair_up & up << 2 * step;
-            down |= pair_down & down >> 2 * step;
-            up |= pair_up & up << 2 * step;
-            down |= pair_down & down >> 2 * step;
-            found |= up << step | down >> step;
-        }
-        found &= ~(own | other);
-        memcpy(&moves[at], &found, sizeof found);
-    }
 }
 
 /* The discs of `other` that a disc of `own` on the empty square turns; 0: it is no move. By the

@@ -13,7 +13,6 @@ enum {
     NEAR_EMPTIES = 11,
     SLOTS = 3,
     MOVES_MAX = 34, /* no board has more */
-    MOVES_ROOM = 40, /* whole vectors */
     POLL_NODES = 1000,
     NONE = -OTHELLO_SCORE_MAX - 2, /* below every value */
     DIVIDED_EMPTIES = 12, /* with fewer, a search is shorter than it takes to say so */
@@ -195,11 +194,12 @@ enum { TAKEN = INT_MIN };
 
 /* The moves of a board, one array for each thing known of them: many are computed at once. */
 struct moves {
-    uint64_t own[MOVES_ROOM], other[MOVES_ROOM]; /* the board after each, from the other side */
-    uint64_t answers[MOVES_ROOM]; /* the moves there */
-    uint64_t flips[MOVES_ROOM];
-    int order[MOVES_ROOM]; /* higher first, above TAKEN */
-    unsigned char square[MOVES_ROOM];
+    uint64_t own[MOVES_MAX], other[MOVES_MAX]; /* the board after each, from the other side */
+    uint64_t answers[MOVES_MAX]; /* the moves there */
+    uint64_t flips[MOVES_MAX];
+    struct bucket *bucket[MOVES_MAX];
+    int order[MOVES_MAX]; /* higher first, above TAKEN */
+    unsigned char square[MOVES_MAX];
     unsigned count;
 };
 
@@ -229,21 +229,30 @@ static inline int mobility_order(struct othello_board next, uint64_t answers, un
     return -32 * mobility - potential;
 }
 
-/* All moves; true: the first in the list turns all discs, so nothing is better. */
-static inline bool list_moves(struct othello_board board, uint64_t moves, struct moves *list)
+/* All moves; true: the first in the list turns all discs, so nothing is better. `search`, if it is
+ * not NULL, will look for what is known of the replies: their entries are on their way. */
+static inline bool list_moves(const struct search *search, struct othello_board board,
+                              uint64_t moves, unsigned empties, struct moves *list)
 {
+    const othello_wide own = othello_widen(board.own), other = othello_widen(board.other);
     unsigned n = 0;
     for (; moves != 0; moves &= moves - 1, n++) {
         const unsigned square = othello_first(moves);
-        const uint64_t flips = othello_flips(board.own, board.other, square);
-        const struct othello_board next = othello_play(board, square, flips);
-        if (next.own == 0) {
+        const othello_wide flips = othello_flips_wide(own, other, square);
+        const othello_wide next_own = other ^ flips;
+        const othello_wide next_other = own ^ flips ^ othello_widen(othello_bit(square));
+        list->own[n] = othello_narrow(next_own);
+        list->other[n] = othello_narrow(next_other);
+        if (list->own[n] == 0) {
             list->square[0] = (unsigned char)square;
             return true;
         }
-        list->own[n] = next.own;
-        list->other[n] = next.other;
-        list->flips[n] = flips;
+        if (search != NULL) {
+            list->bucket[n] = bucket_of(search, next_of(list, n), empties - 1);
+            __builtin_prefetch(list->bucket[n]);
+        }
+        list->flips[n] = othello_narrow(flips);
+        list->answers[n] = othello_moves_wide(next_own, next_other);
         list->order[n] = 0;
         list->square[n] = (unsigned char)square;
     }
@@ -262,12 +271,12 @@ static inline unsigned take_best(struct moves *list)
     return best;
 }
 
-static inline void find_answers(struct moves *list)
+/* The value after a move. */
+static inline int evaluate_next(const struct othello_sums *sums, const struct moves *list,
+                                unsigned i)
 {
-    for (unsigned n = list->count; n % OTHELLO_BOARDS != 0; n++) {
-        list->own[n] = list->other[n] = 0;
-    }
-    othello_moves_of_each(list->own, list->other, list->count, list->answers);
+    return othello_evaluate_next(sums, list->square[i], list->flips[i], next_of(list, i),
+                                 list->answers[i], othello_moves(list->other[i], list->own[i]));
 }
 
 /* What a shallow search of one ply or more expects, in 1 / OTHELLO_EVAL_UNIT discs. */
@@ -286,31 +295,23 @@ static int expected(struct othello_board board, const struct othello_sums *sums,
     }
     int best = -OTHELLO_EVAL_MAX - 1;
     struct moves list;
-    if (list_moves(board, moves, &list)) {
+    if (list_moves(NULL, board, moves, 0, &list)) {
         return OTHELLO_EVAL_MAX;
     }
-    find_answers(&list);
     for (unsigned i = 0; i < list.count; i++) {
         list.order[i] = mobility_order(next_of(&list, i), list.answers[i], potential_empties);
     }
-    if (depth == 1) {
-        uint64_t retorts[MOVES_ROOM]; /* moves of the side to move, if it moved again */
-        othello_moves_of_each(list.other, list.own, list.count, retorts);
-        for (unsigned k = 0; k < list.count && best < beta; k++) {
-            const unsigned i = take_best(&list);
-            const int value =
-                -othello_evaluate_next(sums, list.square[i], list.flips[i], next_of(&list, i),
-                                       list.answers[i], retorts[i]);
-            best = value > best ? value : best;
-        }
-        return best;
-    }
     for (unsigned k = 0; k < list.count && best < beta; k++) {
         const unsigned i = take_best(&list);
-        struct othello_sums next;
-        othello_sum_next(sums, list.square[i], list.flips[i], &next);
-        const int value =
-            -expected(next_of(&list, i), &next, depth - 1, -beta, best > alpha ? -best : -alpha);
+        int value;
+        if (depth == 1) {
+            value = -evaluate_next(sums, &list, i);
+        } else {
+            struct othello_sums next;
+            othello_sum_next(sums, list.square[i], list.flips[i], &next);
+            value = -expected(next_of(&list, i), &next, depth - 1, -beta,
+                              best > alpha ? -best : -alpha);
+        }
         best = value > best ? value : best;
     }
     return best;
@@ -351,9 +352,7 @@ static void order_moves(const struct order *order, struct moves *list)
         }
         int value;
         if (depth == 0) {
-            const struct othello_board board = next_of(list, i);
-            value = othello_evaluate_next(&sums, list->square[i], list->flips[i], board,
-                                          list->answers[i], othello_moves(board.other, board.own));
+            value = evaluate_next(&sums, list, i);
         } else {
             othello_sum_next(&sums, list->square[i], list->flips[i], &next);
             value = expected(next_of(list, i), &next, depth, -OTHELLO_EVAL_MAX, -low);
@@ -368,10 +367,9 @@ int othello_order(struct othello_board board, unsigned square)
     struct moves list;
     const struct order order = {board, othello_count(othello_empties(board)),
                                 -2 * OTHELLO_SCORE_MAX};
-    if (list_moves(board, othello_bit(square), &list)) {
+    if (list_moves(NULL, board, othello_bit(square), 0, &list)) {
         return 1 << 24;
     }
-    find_answers(&list);
     order_moves(&order, &list);
     return list.order[0];
 }
@@ -518,29 +516,18 @@ static int null_window(struct search *search, struct othello_board board, uint64
         return is_above ? alpha + 2 : alpha;
     }
     struct moves list;
-    if (list_moves(board, moves, &list)) {
+    const bool peeks = empties > ETC_EMPTIES;
+    if (list_moves(peeks ? search : NULL, board, moves, empties, &list)) {
         return OTHELLO_SCORE_MAX;
     }
-    if (empties > ETC_EMPTIES) {
-        /* Memory is slow: there is work to do until what is read is here. */
-        struct bucket *near[MOVES_MAX];
-        for (unsigned i = 0; i < list.count; i++) {
-            near[i] = bucket_of(search, next_of(&list, i), empties - 1);
-            __builtin_prefetch(near[i]);
+    for (unsigned i = 0; i < list.count && peeks; i++) {
+        struct found reply;
+        if (probe(list.bucket[i], next_of(&list, i), &reply) && reply.doubt <= search->doubt &&
+            -reply.upper > alpha) {
+            store(bucket, board, empties,
+                  (struct found){-reply.upper, OTHELLO_SCORE_MAX, list.square[i], search->doubt});
+            return -reply.upper;
         }
-        find_answers(&list);
-        for (unsigned i = 0; i < list.count; i++) {
-            struct found reply;
-            if (probe(near[i], next_of(&list, i), &reply) && reply.doubt <= search->doubt &&
-                -reply.upper > alpha) {
-                store(
-                    bucket, board, empties,
-                    (struct found){-reply.upper, OTHELLO_SCORE_MAX, list.square[i], search->doubt});
-                return -reply.upper;
-            }
-        }
-    } else {
-        find_answers(&list);
     }
     if (empties >= PREPARED_EMPTIES && search->doubt == 0 &&
         (found.doubt == 0 ? found.move == OTHELLO_NO_MOVE
@@ -608,11 +595,10 @@ static int open_window(struct search *search, struct othello_board board, unsign
         return found.lower >= beta ? found.lower : found.upper;
     }
     struct moves list;
-    if (list_moves(board, moves, &list)) {
+    if (list_moves(NULL, board, moves, empties, &list)) {
         *best_move = list.square[0];
         return OTHELLO_SCORE_MAX;
     }
-    find_answers(&list);
     int best = NONE;
     unsigned i;
     struct turns turns;
