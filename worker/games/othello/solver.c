@@ -9,7 +9,7 @@
 
 enum {
     BUCKETS_LOG = 20,
-    NEAR_LOG = 12,
+    NEAR_LOG = 11,
     NEAR_EMPTIES = 11,
     SLOTS = 3,
     MOVES_MAX = 34, /* no board has more */
