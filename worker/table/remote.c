@@ -26,7 +26,7 @@ enum ticket_state {
     TICKET_LOCAL, /* below the remote depth limit */
     TICKET_KNOWN, /* the host's table resolved it: not entered */
     TICKET_REMOTE, /* registered in the host's table, and at a shard */
-    TICKET_LOST, /* in the host's table alone; others are to get the result all the same */
+    TICKET_HOST, /* registered in the host's table alone: no ask was sent, or its answer is lost */
 };
 
 struct remote {
@@ -283,7 +283,7 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     /* 2. The table of the host first: its threads sort themselves out there, and to others they are
      * one searcher. */
     embedded_await(r->local, ask, ticket, answer);
-    ticket->state = answer->verdict == TT_OPEN ? TICKET_LOST : TICKET_KNOWN;
+    ticket->state = answer->verdict == TT_OPEN ? TICKET_HOST : TICKET_KNOWN;
 
     /* 3. The first of them in a node asks its shard, for all. It searches on meanwhile, unless the
      * job or the number of such nodes wants it to wait. */
@@ -336,7 +336,7 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
     }
     struct tt_answer remote_answer;
     if (wait_for(r, ticket->request, &remote_answer, NULL) != CLIENT_READY) {
-        ticket->state = TICKET_LOST;
+        ticket->state = TICKET_HOST;
         return;
     }
     on_answer(r, ask, &remote_answer);
