@@ -12,7 +12,10 @@
  *
  * A key belongs to the shard that is up and whose place weighs most (rendezvous hashing,
  * PROTOCOL.md section 5). A shard that stays silent loses its keys to the others until it answers a
- * HELLO again; one that is much slower than the nearest, until it no longer is (keeps_slow). */
+ * HELLO again; one that is much slower than the nearest, until it no longer is (keeps_slow).
+ *
+ * client_open.c opens and frees it, client_receive.c takes messages and time, client_table.c has
+ * asks, peeks and stores. */
 #ifndef PROTO_CLIENT_CLIENT_H
 #define PROTO_CLIENT_CLIENT_H
 

@@ -1,4 +1,6 @@
-/* client_core: what the files of the client share (proto/client_*.c); nobody else includes it.
+/* client_core: what the files of the client share (proto/client/client_*.c); nobody else includes
+ * it. client_open.c and client_receive.c are on top: they call the others.
+ *
  * Threads: the client's own. */
 #ifndef PROTO_CLIENT_CLIENT_CORE_H
 #define PROTO_CLIENT_CLIENT_CORE_H
@@ -165,8 +167,15 @@ static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
     return t;
 }
 
-/* ---- client_send.c: sending, outstanding requests, the queue of stores and releases, events ----
- */
+/* Adds an event of the message received last, for client_next. */
+static inline void event_put(struct client *c, struct client_event event)
+{
+    CHECK_THAT(!c->has_event, "client: a message is one event");
+    c->event = event;
+    c->has_event = true;
+}
+
+/* ---- client_send.c: sending, outstanding requests, the queue of stores and releases ---- */
 
 /* Encodes and sends. A message that does not encode is a bug. */
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
@@ -195,10 +204,7 @@ void queue_abandon_stores(struct client *c, unsigned shard);
 /* Forgets what is queued; counts it. */
 void queue_drop_releases(struct client *c, unsigned shard);
 
-/* Adds an event of the message received last, for client_next. */
-void event_put(struct client *c, struct client_event event);
-
-/* ---- client_shard.c: sessions, timeouts_in_row, the map ---- */
+/* ---- client_shard.c: sessions, time-outs in a row, the map ---- */
 
 /* Ends what is overdue now. */
 void part_expire(struct client *c);
@@ -206,8 +212,8 @@ void part_expire(struct client *c);
  * the lane did not take it, that is a time-out, as it stood in place of a heartbeat. */
 struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
                          struct proto_message *m);
-/* The outstanding part that a message answers in time: a sample, and timeouts_in_row is 0 again.
- * NULL: an answer to a request no longer known. */
+/* The outstanding part that a message answers in time: a sample, and the count of time-outs begins
+ * anew. NULL: an answer to a request no longer known. */
 struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kind,
                             uint32_t request);
 /* Out of the map into `state`; everything outstanding there is lost. */
@@ -224,7 +230,7 @@ bool shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
 /* HELLO, heartbeat, lingering stores when due; returns when the next is. */
 uint64_t shard_tick(struct client *c, unsigned shard);
 
-/* ---- client_table.c: asks and peeks ---- */
+/* ---- client_table.c: stores, releases, asks and peeks ---- */
 
 void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m);
 void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m);

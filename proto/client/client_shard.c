@@ -12,7 +12,7 @@ enum {
 
 /* ---- states ----
  *
- *          tick, hello              WELCOME              timeouts_in_row, BYE
+ *          tick, hello              WELCOME               time-outs, BYE
  *   ABSENT ------------> GREETING ------------>     UP ----------------> DOWN
  *                        ^ |      <------------     ^                     |
  *                        | |      session lost,     |       WELCOME       |
@@ -282,7 +282,7 @@ static void shard_judge(struct client *c, unsigned shard, uint64_t began_us, uns
 
 /* ---- being answered ---- */
 
-/* It lives, so timeouts_in_row is 0 again: it needs a longer wait, which backing off provides.
+/* It lives: the count of time-outs begins anew. It needs a longer wait, which backing off provides.
  * But not when we already wait the longest we may: then late is as good as never, and a shard that
  * stays in the map by its late answers would cost rto_max for every ask. Out of the map, only a
  * WELCOME in time counts, for the same reason. */

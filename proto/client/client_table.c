@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+/* ---- stores and releases ---- */
+
 void client_store(struct client *c, unsigned where, const struct tt_store *store)
 {
     unsigned owner = client_owner(c, store->key);
@@ -23,6 +25,29 @@ void client_store(struct client *c, unsigned where, const struct tt_store *store
     q->stores[q->store_count++] = *store;
     if (q->store_count == c->options.queue) {
         (void)queue_flush(c, owner);
+    }
+}
+
+/* A shard that is out may come back with our session and its in-flight entries: they are released
+ * then. */
+void client_release(struct client *c, unsigned where, const struct tt_release *release)
+{
+    if (where == CLIENT_NOWHERE) {
+        return;
+    }
+    CHECK(where < c->options.shards);
+    struct shard *s = &c->shards[where];
+    struct queue *q = &s->queue;
+    if (!s->known || s->state == CLIENT_LEFT) {
+        return;
+    }
+    if (!queue_room(c, where, &q->release_count)) {
+        queue_leak(c, where);
+        return;
+    }
+    q->releases[q->release_count++] = *release;
+    if (q->release_count == c->options.queue) {
+        (void)queue_flush(c, where);
     }
 }
 
