@@ -3,6 +3,7 @@
 #include "worker/search/children.h"
 #include "worker/search/handover/peers.h"
 #include "worker/search/handover/steal.h"
+#include "worker/search/handover/task_work.h"
 #include "worker/search/handover/tasks.h"
 
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #define STEALING .run = steal_run, .serve = steal_serve
-#define WITH_TASKS .run = tasks_run, .serve = tasks_serve, .visit = tasks_node
+#define WITH_TASKS .run = task_work_run, .serve = task_work_serve, .visit = tasks_node
 
 /* ---- ybwc: Young Brothers Wait Concept (Feldmann 1993; Weill 1996, section 3.2) ----
  *

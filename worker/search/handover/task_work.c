@@ -1,4 +1,5 @@
-/* A worker's part of tasks.h, and what is the same for both. */
+#include "worker/search/handover/task_work.h"
+
 #include "worker/search/handover/tasks.h"
 #include "worker/search/node.h"
 
@@ -164,7 +165,7 @@ static void on_drop(struct search *s, const struct peer_message *m)
     }
 }
 
-void tasks_serve(struct search *s)
+void task_work_serve(struct search *s)
 {
     struct peer_message m;
     if (!peers_are_there(s)) {
@@ -268,7 +269,7 @@ static bool search_next(struct search *s)
     return true;
 }
 
-bool tasks_run(struct search *s)
+bool task_work_run(struct search *s)
 {
     if (!peers_are_there(s)) {
         return false;

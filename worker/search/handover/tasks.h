@@ -49,22 +49,18 @@ struct task_rules {
     bool preempts; /* a worker leaves a task as soon as a more important one comes */
 };
 
-/* What the master keeps (tasks.c), and what a worker does (task_work.c). NULL: no memory. */
+/* What the master keeps. NULL: no memory. */
 struct tasks *tasks_open(void);
-struct task_work *task_work_open(void);
-/* Accept NULL; null. */
+/* Accepts NULL; nulls. */
 void tasks_free(struct tasks **tasks);
-void task_work_free(struct task_work **work);
 
-/* Functions of struct handover. */
-bool tasks_run(struct search *s);
-void tasks_serve(struct search *s);
-
-/* The master's part of these: what is left of its last search is forgotten; what came is taken. */
+/* The master's part of task_work_run and task_work_serve (task_work.h, a worker's part): what is
+ * left of its last search is forgotten; what came is taken. */
 void tasks_begin(struct search *s);
 void tasks_take_results(struct search *s);
 
-/* A node of the master's tree, at the root pass after pass; a leaf if the game solves it
+/* A function of struct handover: a node of the master's tree, at the root pass after pass; a leaf
+ * if the game solves it
  * (`solves`). VISIT_CONTINUE: neither this node nor those below are of the master's tree. */
 enum search_visit tasks_node(struct search *s, struct node *n, bool solves);
 
