@@ -125,7 +125,7 @@ COMMA := ,
 LIB_SONAME  := libabdada.so.0
 LIB_SRC := $(filter-out $(ABSENT) common/tt/snapshot.c,$(wildcard worker/lib/*.c worker/redis/*.c worker/lane/*.c proto/*.c proto/*/*.c \
                common/redis/*.c common/keys/*.c common/tt/*.c)) \
-           $(addprefix common/,clock.c err.c log.c lookup.c options.c signals.c)
+           $(addprefix common/,clock.c err.c host_lookup.c log.c options.c signals.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/lib/%.o)
 # For any machine of its kind unless ARCH is given: it is installed, and copied.
 LIB_CFLAGS = $(filter-out $(if $(filter file,$(origin ARCH)),-march=$(ARCH)),$(CFLAGS_ALL)) -fPIC -fvisibility=hidden

@@ -1,6 +1,6 @@
 #include "common/listen.h"
 
-#include "common/lookup.h"
+#include "common/host_lookup.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ unsigned listen_resolve_all(const struct options_host_port *at, const atomic_boo
     static const struct options_host_port all = {.host = "0.0.0.0"};
     struct addrinfo *list = NULL;
     unsigned count = 0;
-    (void)lookup_find(strcmp(at->host, "*") == 0 ? &all : at, false, UINT64_MAX, stop, &list);
+    (void)host_lookup_find(strcmp(at->host, "*") == 0 ? &all : at, false, UINT64_MAX, stop, &list);
     for (const struct addrinfo *a = list; a != NULL && count < LISTEN_ADDRESSES_MAX;
          a = a->ai_next) {
         if (a->ai_family == AF_INET || a->ai_family == AF_INET6) {

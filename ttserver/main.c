@@ -1,8 +1,8 @@
 /* ttserver: shards of the transposition table, served over ZMTP. */
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/host_lookup.h"
 #include "common/log.h"
-#include "common/lookup.h"
 #include "common/memory.h"
 #include "common/signals.h"
 #include "proto/lane/lane.h"
@@ -201,7 +201,7 @@ static enum err visit(const struct options_host_port *name, const struct keys_cl
     struct lane lane = {0};
     const char *refusal = NULL;
     uint64_t begin_us = clock_us();
-    enum err err = lookup_reach(name, begin_us + LOOKUP_US, NULL, &at, why);
+    enum err err = host_lookup_reach(name, begin_us + LOOKUP_US, NULL, &at, why);
     if (err != ERR_OK) {
         return err;
     }

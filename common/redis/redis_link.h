@@ -11,9 +11,9 @@
  * REDIS_NODE_SILENCE_US.
  *
  * Threads: one. Memory: allocates; what waits for a connection that does not take it is bounded
- * (redis_node.h). Blocking: never. Another thread looks up a host's name (lookup.h), once for each
- * node and, at most every REDIS_NODE_LOOKUP_US, again while it cannot be reached. Time comes with
- * the calls (microseconds, monotonic). */
+ * (redis_node.h). Blocking: never. Another thread looks up a host's name (host_lookup.h), once for
+ * each node and, at most every REDIS_NODE_LOOKUP_US, again while it cannot be reached. Time comes
+ * with the calls (microseconds, monotonic). */
 #ifndef COMMON_REDIS_REDIS_LINK_H
 #define COMMON_REDIS_REDIS_LINK_H
 

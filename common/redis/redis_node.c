@@ -166,7 +166,7 @@ void redis_node_refuse_replica(struct redis_node *node)
 {
     node->is_replica = true;
     if (node->state == REDIS_NODE_IDLE) {
-        lookup_name_forget(&node->name);
+        host_lookup_name_forget(&node->name);
     } else {
         redis_node_break(node, "this is a replica: name its master");
     }
@@ -214,7 +214,7 @@ static void end_connection(struct redis_node *node)
         node->retry_us += node->backoff_us;
         node->backoff_us *= node->backoff_us < REDIS_NODE_RETRY_MAX_US ? 2 : 1;
         if (node->is_replica) { /* by now the name may be that of the master */
-            lookup_name_forget(&node->name);
+            host_lookup_name_forget(&node->name);
             node->backoff_us = REDIS_NODE_REPLICA_US;
         }
         node->has_failed = true;
@@ -236,7 +236,7 @@ static const char *try_to_connect(struct redis_node *node)
         return node->setup->unusable;
     }
     const struct addrinfo *to =
-        lookup_name_next(&node->name, &node->at, REDIS_NODE_LOOKUP_US, node->now_us, &why);
+        host_lookup_name_next(&node->name, &node->at, REDIS_NODE_LOOKUP_US, node->now_us, &why);
     if (to == NULL) {
         return why; /* NULL: it is being resolved */
     }
@@ -313,7 +313,7 @@ static void on_connected(struct redis_node *node)
         redis_node_break(node, strerror(error != 0 ? error : errno));
         return;
     }
-    if (lookup_drop_if_itself(node->fd)) {
+    if (host_lookup_drop_if_itself(node->fd)) {
         redis_node_break(node, strerror(ECONNREFUSED));
         return;
     }
@@ -618,7 +618,7 @@ bool redis_node_poll(const struct redis_node *node, struct pollfd *out)
 void redis_node_moved(struct redis_node *node)
 {
     CHECK_THAT(node->state == REDIS_NODE_IDLE, "node: connected where it says");
-    lookup_name_forget(&node->name);
+    host_lookup_name_forget(&node->name);
     node->backoff_us = REDIS_NODE_RETRY_MIN_US;
 }
 
@@ -652,7 +652,7 @@ void redis_node_close(struct redis_node *node)
         shutdown(node->fd, SHUT_WR);
     }
     disconnect(node);
-    lookup_name_forget(&node->name);
+    host_lookup_name_forget(&node->name);
     while (node->first != NULL) {
         redis_call_free(take_first(node));
     }

@@ -14,7 +14,7 @@
 #ifndef COMMON_REDIS_REDIS_NODE_H
 #define COMMON_REDIS_REDIS_NODE_H
 
-#include "common/lookup.h"
+#include "common/host_lookup.h"
 #include "common/redis/redis_address.h"
 #include "common/redis/redis_tls.h"
 
@@ -111,7 +111,7 @@ struct redis_node {
     int fd;
     struct redis_tls *tls;
     struct redis_reader *reader;
-    struct lookup_name name; /* addresses of the host, resolved anew where none answers */
+    struct host_lookup_name name; /* addresses of the host, resolved anew where none answers */
     uint64_t progress_us; /* the last step of connecting, or the last whole reply */
     uint64_t retry_us, backoff_us;
     uint64_t now_us;

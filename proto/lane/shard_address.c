@@ -22,7 +22,7 @@ struct shard_address {
     socklen_t at_size;
     int port_fd; /* reserve_port; -1: none */
     bool wants_port; /* the kernel may choose the port, and the address may be this host's */
-    struct lookup_name name;
+    struct host_lookup_name name;
     bool was_said; /* that it is not known */
 };
 
@@ -79,9 +79,9 @@ static void take(struct shard_addresses *a, unsigned shard, const struct addrinf
 {
     struct shard_address *s = &a->shard[shard];
     const uint16_t port = a->server[shard].port;
-    char number[LOOKUP_NUMBER_MAX], text[SHARD_ADDRESS_ENDPOINT_MAX - sizeof "tcp://" + 1];
+    char number[HOST_LOOKUP_NUMBER_MAX], text[SHARD_ADDRESS_ENDPOINT_MAX - sizeof "tcp://" + 1];
     char endpoint[SHARD_ADDRESS_ENDPOINT_MAX] = "";
-    while (found != NULL && !lookup_text(found, number)) {
+    while (found != NULL && !host_lookup_text(found, number)) {
         found = found->ai_next;
     }
     if (found == NULL) {
@@ -104,7 +104,7 @@ static void say_trouble(struct shard_addresses *a, unsigned shard, uint64_t now_
 {
     const struct options_host_port *at = &a->server[shard];
     struct shard_address *s = &a->shard[shard];
-    const char *why = lookup_name_trouble(&s->name, now_us);
+    const char *why = host_lookup_name_trouble(&s->name, now_us);
     if (why != NULL && a->program != NULL && !s->was_said) {
         bool is_unknown = s->name.lookup == NULL;
         log_line(a->program, "shard %s:%u is down: %s%s%s", at->host, (unsigned)at->port,
@@ -117,7 +117,7 @@ static void resolve(struct shard_addresses *a, unsigned shard)
 {
     struct shard_address *s = &a->shard[shard];
     uint64_t now_us = clock_us();
-    if (lookup_name_step(&s->name, &a->server[shard], true, AGAIN_US, now_us)) {
+    if (host_lookup_name_step(&s->name, &a->server[shard], true, AGAIN_US, now_us)) {
         take(a, shard, s->name.found);
     }
     say_trouble(a, shard, now_us);
@@ -153,7 +153,7 @@ void shard_addresses_close(struct shard_addresses **addresses)
         if (a->shard[i].number == 0) {
             say_trouble(a, i, UINT64_MAX); /* a short run, in which no name is slow */
         }
-        lookup_name_forget(&a->shard[i].name);
+        host_lookup_name_forget(&a->shard[i].name);
         free_port(&a->shard[i]);
     }
     pthread_mutex_destroy(&a->lock);

@@ -1,7 +1,7 @@
 /* shard_address: by which address a process's lanes (zeromq.h) reach its shards now. libzmq
  * would resolve a name on the thread that moves messages, wait for that at its end, and try the
  * first address alone. So it gets addresses in numbers, one at a time: of a name that has several,
- * one that is reached (common/lookup.h). A name is resolved at first, and again while nobody
+ * one that is reached (common/host_lookup.h). A name is resolved at first, and again while nobody
  * answers. A shard's port on this host is held where the kernel may choose it for a connection, so
  * that no client connects to itself there.
  *
@@ -9,9 +9,9 @@
 #ifndef PROTO_LANE_SHARD_ADDRESS_H
 #define PROTO_LANE_SHARD_ADDRESS_H
 
-#include "common/lookup.h"
+#include "common/host_lookup.h"
 
-enum { SHARD_ADDRESS_ENDPOINT_MAX = LOOKUP_NUMBER_MAX + 16 };
+enum { SHARD_ADDRESS_ENDPOINT_MAX = HOST_LOOKUP_NUMBER_MAX + 16 };
 
 struct shard_addresses;
 

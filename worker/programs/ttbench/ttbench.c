@@ -9,8 +9,8 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/histogram.h"
+#include "common/host_lookup.h"
 #include "common/log.h"
-#include "common/lookup.h"
 #include "common/rng.h"
 #include "common/signals.h"
 #include "proto/lane/lane.h"
@@ -518,7 +518,8 @@ static bool resolve(struct bench *b)
     for (b->at.count = 0; b->at.count < b->servers.count; b->at.count++) {
         const struct options_host_port *at = &b->servers.server[b->at.count];
         const char *why;
-        if (lookup_reach(at, until_us, &stopping, &b->at.server[b->at.count], &why) != ERR_OK) {
+        if (host_lookup_reach(at, until_us, &stopping, &b->at.server[b->at.count], &why) !=
+            ERR_OK) {
             log_fail(program, "shard %s:%u: %s", at->host, (unsigned)at->port, why);
             return false;
         }

@@ -1,8 +1,8 @@
 /* Names of hosts: found by a thread that nobody has to wait for, and listened on at every address.
  */
 #include "common/clock.h"
+#include "common/host_lookup.h"
 #include "common/listen.h"
-#include "common/lookup.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static void a_number_needs_no_thread(void **state)
     for (unsigned i = 0; i < 3; i++) {
         struct options_host_port to = at(numbers[i], 7400), out;
         const char *why = NULL;
-        assert_int_equal(lookup_reach(&to, 0, NULL, &out, &why), ERR_OK);
+        assert_int_equal(host_lookup_reach(&to, 0, NULL, &out, &why), ERR_OK);
         assert_string_equal(out.host, numbers[i]);
         assert_int_equal(out.port, 7400);
     }
@@ -42,62 +42,63 @@ static void number_is_known_at_once(void **state)
     (void)state;
     const char *const names[] = {"127.0.0.1", "::1"};
     for (unsigned i = 0; i < 2; i++) {
-        struct lookup_name name = {.next = NULL};
+        struct host_lookup_name name = {.next = NULL};
         struct options_host_port to = at(names[i], 7400);
         const char *why = "nothing";
-        const struct addrinfo *address = lookup_name_next(&name, &to, AGAIN_US, 1, &why);
+        const struct addrinfo *address = host_lookup_name_next(&name, &to, AGAIN_US, 1, &why);
         assert_non_null(address);
         assert_null(name.lookup);
-        while (lookup_name_next(&name, &to, AGAIN_US, 1, &why) != address) { /* the first again */
+        while (host_lookup_name_next(&name, &to, AGAIN_US, 1, &why) !=
+               address) { /* the first again */
         }
-        lookup_name_forget(&name);
+        host_lookup_name_forget(&name);
     }
 }
 
 static void name_is_resolved_meanwhile(void **state)
 {
     (void)state;
-    struct lookup_name name = {.next = NULL};
+    struct host_lookup_name name = {.next = NULL};
     struct options_host_port to = at("localhost", 7400);
     const char *why = "nothing";
     uint64_t end_us = clock_us() + 30000000;
-    assert_null(lookup_name_next(&name, &to, AGAIN_US, clock_us(), &why));
+    assert_null(host_lookup_name_next(&name, &to, AGAIN_US, clock_us(), &why));
     assert_null(why);
     const struct addrinfo *address = NULL;
     while (address == NULL) {
         assert_true(clock_us() < end_us);
         usleep(1000);
-        address = lookup_name_next(&name, &to, AGAIN_US, clock_us(), &why);
+        address = host_lookup_name_next(&name, &to, AGAIN_US, clock_us(), &why);
         assert_true(address != NULL || why == NULL || strstr(why, "still") != NULL);
     }
     /* Once more when all have been tried; those that are known are tried meanwhile. */
     uint64_t later_us = clock_us() + AGAIN_US;
     name.next = NULL;
-    assert_non_null(lookup_name_next(&name, &to, AGAIN_US, later_us, &why));
+    assert_non_null(host_lookup_name_next(&name, &to, AGAIN_US, later_us, &why));
     assert_non_null(name.lookup);
-    lookup_name_forget(&name);
+    host_lookup_name_forget(&name);
     assert_null(name.found);
 }
 
 static void slow_lookup_is_said(void **state)
 {
     (void)state;
-    struct lookup_name name = {.next = NULL};
+    struct host_lookup_name name = {.next = NULL};
     struct options_host_port to = at("name.invalid", 7400);
     const char *why = "nothing";
-    assert_null(lookup_name_next(&name, &to, AGAIN_US, 1, &why));
+    assert_null(host_lookup_name_next(&name, &to, AGAIN_US, 1, &why));
     assert_null(why);
-    if (lookup_name_next(&name, &to, AGAIN_US, 2 + LOOKUP_SLOW_US, &why) == NULL) {
+    if (host_lookup_name_next(&name, &to, AGAIN_US, 2 + HOST_LOOKUP_SLOW_US, &why) == NULL) {
         assert_non_null(why); /* or that there is no such name */
     }
-    lookup_name_forget(&name); /* it may be under way */
+    host_lookup_name_forget(&name); /* it may be under way */
 }
 
 static void few_lookups_are_under_way(void **state)
 {
     (void)state;
-    enum { HOSTS = 3 * LOOKUPS_MAX };
-    struct lookup_name name[HOSTS] = {{.next = NULL}};
+    enum { HOSTS = 3 * HOST_LOOKUPS_MAX };
+    struct host_lookup_name name[HOSTS] = {{.next = NULL}};
     struct options_host_port to = at("localhost", 7400);
     const char *why = NULL;
     unsigned known = 0;
@@ -106,14 +107,15 @@ static void few_lookups_are_under_way(void **state)
         assert_true(clock_us() < end_us);
         known = 0;
         for (unsigned i = 0; i < HOSTS; i++) {
-            bool is_known = name[i].found != NULL ||
-                            lookup_name_next(&name[i], &to, AGAIN_US, clock_us(), &why) != NULL;
+            bool is_known =
+                name[i].found != NULL ||
+                host_lookup_name_next(&name[i], &to, AGAIN_US, clock_us(), &why) != NULL;
             known += is_known;
         }
         usleep(1000);
     }
     for (unsigned i = 0; i < HOSTS; i++) {
-        lookup_name_forget(&name[i]);
+        host_lookup_name_forget(&name[i]);
     }
 }
 
@@ -133,7 +135,7 @@ static void the_address_that_listens_is_reached(void **state)
             assert_int_equal(errno, EADDRNOTAVAIL); /* ::1 where there is no IPv6 */
             continue;
         }
-        assert_int_equal(lookup_reach(&name, clock_us() + LONG_US, NULL, &out, &why), ERR_OK);
+        assert_int_equal(host_lookup_reach(&name, clock_us() + LONG_US, NULL, &out, &why), ERR_OK);
         assert_string_equal(out.host, all[i].numeric);
         close(fd[0]);
     }
@@ -187,15 +189,15 @@ static void nobody_waits_for_a_name(void **state)
     atomic_bool stop = true;
     struct options_host_port name = at("name.invalid", 7400), out = {.port = 1};
     const char *why = NULL;
-    assert_int_equal(lookup_reach(&name, clock_us() + LONG_US, &stop, &out, &why), ERR_ABSENT);
+    assert_int_equal(host_lookup_reach(&name, clock_us() + LONG_US, &stop, &out, &why), ERR_ABSENT);
     assert_non_null(why);
     assert_int_equal(out.port, 1);
-    struct lookup_name known = {.found = NULL};
-    assert_false(lookup_name_step(&known, &name, true, AGAIN_US, clock_us()));
+    struct host_lookup_name known = {.found = NULL};
+    assert_false(host_lookup_name_step(&known, &name, true, AGAIN_US, clock_us()));
     assert_non_null(known.lookup);
-    lookup_name_forget(&known);
+    host_lookup_name_forget(&known);
     assert_null(known.lookup);
-    lookup_name_forget(&known);
+    host_lookup_name_forget(&known);
     struct listen_address all[LISTEN_ADDRESSES_MAX];
     assert_int_equal(listen_resolve_all(&name, &stop, all), 0);
 }
@@ -217,10 +219,10 @@ static void a_connection_that_met_itself_is_known_and_leaves_its_port_free(void 
     (void)state;
     struct sockaddr_in own, other;
     int fd = connect_to_itself(0, &own);
-    assert_true(lookup_drop_if_itself(fd));
+    assert_true(host_lookup_drop_if_itself(fd));
     assert_int_equal(close(fd), 0);
     fd = connect_to_itself(ntohs(own.sin_port), &own); /* the same port, at once */
-    assert_true(lookup_drop_if_itself(fd));
+    assert_true(host_lookup_drop_if_itself(fd));
     close(fd);
     /* One that met another is none. */
     int listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -230,9 +232,9 @@ static void a_connection_that_met_itself_is_known_and_leaves_its_port_free(void 
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&other, &size), 0);
     fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_false(lookup_drop_if_itself(fd));
+    assert_false(host_lookup_drop_if_itself(fd));
     assert_int_equal(connect(fd, (struct sockaddr *)&other, size), 0);
-    assert_false(lookup_drop_if_itself(fd));
+    assert_false(host_lookup_drop_if_itself(fd));
     close(fd);
     close(listener);
 }
@@ -251,5 +253,5 @@ int main(void)
         cmocka_unit_test(nobody_waits_for_a_name),
         cmocka_unit_test(a_connection_that_met_itself_is_known_and_leaves_its_port_free),
     };
-    return cmocka_run_group_tests_name("lookup", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("host_lookup", tests, NULL, NULL);
 }

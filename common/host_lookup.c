@@ -1,4 +1,4 @@
-#include "common/lookup.h"
+#include "common/host_lookup.h"
 
 #include "common/clock.h"
 #include "common/signals.h"
@@ -20,7 +20,7 @@ enum {
 
 enum { RUNS, DONE, LEFT };
 
-struct lookup {
+struct host_lookup {
     /* fixed after begin */
     struct options_host_port at;
     bool tries;
@@ -44,15 +44,15 @@ static int resolve(const struct options_host_port *at, int flags, struct addrinf
     return error;
 }
 
-bool lookup_text(const struct addrinfo *address, char out[LOOKUP_NUMBER_MAX])
+bool host_lookup_text(const struct addrinfo *address, char out[HOST_LOOKUP_NUMBER_MAX])
 {
-    return getnameinfo(address->ai_addr, address->ai_addrlen, out, LOOKUP_NUMBER_MAX, NULL, 0,
+    return getnameinfo(address->ai_addr, address->ai_addrlen, out, HOST_LOOKUP_NUMBER_MAX, NULL, 0,
                        NI_NUMERICHOST) == 0;
 }
 
 /* ---- which address is reached ---- */
 
-bool lookup_drop_if_itself(int fd)
+bool host_lookup_drop_if_itself(int fd)
 {
     struct sockaddr_storage own = {0}, peer = {0};
     socklen_t own_size = sizeof own, peer_size = sizeof peer;
@@ -86,7 +86,7 @@ static void take_attempt(struct attempt *a)
     int error = 0;
     socklen_t size = sizeof error;
     a->is_reached = getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0 &&
-                    !lookup_drop_if_itself(a->fd);
+                    !host_lookup_drop_if_itself(a->fd);
     if (!a->is_reached) {
         close(a->fd);
         a->fd = -1;
@@ -97,7 +97,7 @@ static void take_attempt(struct attempt *a)
  * before it in the list have some time more, so that the same is chosen the next time. */
 static unsigned reach(struct attempt *attempt, unsigned count)
 {
-    uint64_t begin_us = clock_us(), end_us = begin_us + LOOKUP_REACH_MS * UINT64_C(1000);
+    uint64_t begin_us = clock_us(), end_us = begin_us + HOST_LOOKUP_REACH_MS * UINT64_C(1000);
     bool has_grace = false;
     for (;;) {
         struct pollfd fd[TRIED_MAX];
@@ -152,7 +152,7 @@ static void try_all(struct addrinfo **list)
 
 /* ---- the thread ---- */
 
-static void free_lookup(struct lookup *l)
+static void free_lookup(struct host_lookup *l)
 {
     if (l->found != NULL) {
         freeaddrinfo(l->found);
@@ -162,7 +162,7 @@ static void free_lookup(struct lookup *l)
 
 static void *run(void *context)
 {
-    struct lookup *l = context;
+    struct host_lookup *l = context;
     l->error = resolve(&l->at, 0, &l->found);
     if (l->error == 0 && l->tries && l->found->ai_next != NULL) {
         try_all(&l->found);
@@ -175,16 +175,17 @@ static void *run(void *context)
 }
 
 /* NULL: too many are under way, or there is no thread or no memory: later. */
-static struct lookup *begin(const struct options_host_port *at, bool tries)
+static struct host_lookup *begin(const struct options_host_port *at, bool tries)
 {
-    struct lookup *l = calloc(1, sizeof *l);
+    struct host_lookup *l = calloc(1, sizeof *l);
     pthread_t thread;
     if (l == NULL) {
         return NULL;
     }
     l->at = *at;
     l->tries = tries;
-    if (atomic_fetch_add(&under_way, 1) >= LOOKUPS_MAX || !signals_create_thread(&thread, run, l)) {
+    if (atomic_fetch_add(&under_way, 1) >= HOST_LOOKUPS_MAX ||
+        !signals_create_thread(&thread, run, l)) {
         atomic_fetch_sub(&under_way, 1);
         free_lookup(l);
         return NULL;
@@ -194,7 +195,7 @@ static struct lookup *begin(const struct options_host_port *at, bool tries)
 }
 
 /* Nobody waits for it any more, done or not. Accepts NULL; nulls. */
-static void leave(struct lookup **lookup)
+static void leave(struct host_lookup **lookup)
 {
     if (*lookup != NULL && atomic_exchange(&(*lookup)->state, LEFT) == DONE) {
         free_lookup(*lookup);
@@ -204,11 +205,11 @@ static void leave(struct lookup **lookup)
 
 /* ---- for who needs them ---- */
 
-bool lookup_name_step(struct lookup_name *name, const struct options_host_port *at, bool tries,
-                      uint64_t again_us, uint64_t now_us)
+bool host_lookup_name_step(struct host_lookup_name *name, const struct options_host_port *at,
+                           bool tries, uint64_t again_us, uint64_t now_us)
 {
     struct addrinfo *found = NULL;
-    struct lookup *l = name->lookup;
+    struct host_lookup *l = name->lookup;
     if (l != NULL) {
         if (atomic_load(&l->state) != DONE) {
             return false;
@@ -236,48 +237,48 @@ bool lookup_name_step(struct lookup_name *name, const struct options_host_port *
     return true;
 }
 
-const struct addrinfo *lookup_name_next(struct lookup_name *name,
-                                        const struct options_host_port *at, uint64_t again_us,
-                                        uint64_t now_us, const char **why)
+const struct addrinfo *host_lookup_name_next(struct host_lookup_name *name,
+                                             const struct options_host_port *at, uint64_t again_us,
+                                             uint64_t now_us, const char **why)
 {
     if (name->next == NULL) {
-        (void)lookup_name_step(name, at, false, again_us, now_us);
+        (void)host_lookup_name_step(name, at, false, again_us, now_us);
         name->next = name->found;
     }
     const struct addrinfo *address = name->next;
     name->next = address != NULL ? address->ai_next : NULL;
-    *why = address != NULL ? NULL : lookup_name_trouble(name, now_us);
+    *why = address != NULL ? NULL : host_lookup_name_trouble(name, now_us);
     return address;
 }
 
-const char *lookup_name_trouble(const struct lookup_name *name, uint64_t now_us)
+const char *host_lookup_name_trouble(const struct host_lookup_name *name, uint64_t now_us)
 {
     if (name->lookup == NULL) {
         return name->error != 0 ? gai_strerror(name->error) : NULL;
     }
-    return now_us - name->lookup_us > LOOKUP_SLOW_US ? still_resolved : NULL;
+    return now_us - name->lookup_us > HOST_LOOKUP_SLOW_US ? still_resolved : NULL;
 }
 
-void lookup_name_forget(struct lookup_name *name)
+void host_lookup_name_forget(struct host_lookup_name *name)
 {
     leave(&name->lookup);
     if (name->found != NULL) {
         freeaddrinfo(name->found);
     }
-    *name = (struct lookup_name){.found = NULL};
+    *name = (struct host_lookup_name){.found = NULL};
 }
 
-int lookup_find(const struct options_host_port *at, bool tries, uint64_t until_us,
-                const atomic_bool *stop, struct addrinfo **found)
+int host_lookup_find(const struct options_host_port *at, bool tries, uint64_t until_us,
+                     const atomic_bool *stop, struct addrinfo **found)
 {
-    struct lookup_name name = {.found = NULL};
+    struct host_lookup_name name = {.found = NULL};
     uint64_t now_us = clock_us();
-    while (!lookup_name_step(&name, at, tries, UINT64_MAX, now_us)) {
+    while (!host_lookup_name_step(&name, at, tries, UINT64_MAX, now_us)) {
         if (name.lookup == NULL) {
             return name.error != 0 ? name.error : EAI_MEMORY;
         }
         if (now_us >= until_us || (stop != NULL && atomic_load(stop))) {
-            lookup_name_forget(&name);
+            host_lookup_name_forget(&name);
             return EAI_INPROGRESS;
         }
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
@@ -287,13 +288,13 @@ int lookup_find(const struct options_host_port *at, bool tries, uint64_t until_u
     return 0;
 }
 
-enum err lookup_reach(const struct options_host_port *at, uint64_t until_us,
-                      const atomic_bool *stop, struct options_host_port *out, const char **why)
+enum err host_lookup_reach(const struct options_host_port *at, uint64_t until_us,
+                           const atomic_bool *stop, struct options_host_port *out, const char **why)
 {
-    char number[LOOKUP_NUMBER_MAX];
+    char number[HOST_LOOKUP_NUMBER_MAX];
     struct addrinfo *found = NULL;
-    int error = lookup_find(at, true, until_us, stop, &found);
-    if (error == 0 && !lookup_text(found, number)) {
+    int error = host_lookup_find(at, true, until_us, stop, &found);
+    if (error == 0 && !host_lookup_text(found, number)) {
         error = EAI_FAMILY;
     }
     if (found != NULL) {
