@@ -146,8 +146,15 @@ struct proto_message {
     };
 };
 #undef F
+
+/* A JOB_POST is read and written as a `job`: it has the same fields at the same places. */
+#define F(type, name)                                                                         \
+    _Static_assert(offsetof(struct proto_job_post, name) == offsetof(struct proto_job, name), \
+                   "a JOB_POST has this field where a JOB has it");
+PROTO_JOB_FIELDS
+#undef F
 _Static_assert(sizeof(struct proto_job_post) == sizeof(struct proto_job),
-               "a JOB_POST is read and written as a `job`: the fields are the same");
+               "a JOB_POST has no more fields than a JOB");
 
 /* Room for the one list a message may carry. */
 struct proto_decoder {

@@ -349,16 +349,6 @@ static void unlike_searches_have_unlike_namespaces(void **state)
     job_free(&job);
 }
 
-/* JOB repeats JOB_POST field by field. */
-static struct proto_job on_the_wire(const struct job *job)
-{
-    struct proto_job post = job_to_wire(job);
-    struct proto_job out;
-    _Static_assert(sizeof out == sizeof post, "made of one list of fields");
-    memcpy(&out, &post, sizeof out);
-    return out;
-}
-
 static enum err from_wire(const struct proto_job *wire, struct job *out, char *why, size_t size)
 {
     struct job_offer offer;
@@ -377,14 +367,14 @@ static void a_job_survives_the_wire(void **state)
     job.id = 99;
     job.full = true;
     job.strict = true; /* the two exclude each other */
-    struct proto_job both = on_the_wire(&job);
+    struct proto_job both = job_to_wire(&job);
     assert_int_equal(from_wire(&both, &back, why, sizeof why), ERR_RANGE);
     job.strict = false;
     job_set_namespace(&job, 0);
     job.remote_depth = 6;
     job.time_ms = 5000;
     job.nodes = UINT64_MAX;
-    struct proto_job wire = on_the_wire(&job);
+    struct proto_job wire = job_to_wire(&job);
     assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_OK);
     assert_true(back.id == job.id && back.game == job.game && back.algorithm == job.algorithm);
     assert_true(back.strict == job.strict && back.full == job.full && back.depth == job.depth);
@@ -412,7 +402,7 @@ static void a_job_that_makes_no_sense_is_refused(void **state)
                                           ERR_RANGE,  ERR_ILLEGAL, ERR_RANGE, ERR_RANGE, ERR_RANGE};
         char why[128] = "", long_text[GAME_TEXT_MAX + 1];
         struct job back = {.depth = 123};
-        struct proto_job wire = on_the_wire(&job);
+        struct proto_job wire = job_to_wire(&job);
         memset(long_text, 'x', sizeof long_text - 1);
         long_text[sizeof long_text - 1] = '\0';
         wire.game = i == 0 ? proto_text_of("checkers") : wire.game;
@@ -448,7 +438,7 @@ static void a_position_that_needs_a_correction_is_refused(void **state)
         assert_int_equal(job_set_position(&job, games_by_name("chess"), texts[i], why, sizeof why),
                          ERR_OK);
         job_set_namespace(&job, 0);
-        struct proto_job wire = on_the_wire(&job);
+        struct proto_job wire = job_to_wire(&job);
         wire.position = proto_text_of(texts[i]);
         assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
         assert_non_null(strstr(why, i == 0 ? "castling right 'K'" : "en-passant square e3"));
@@ -481,7 +471,7 @@ static void a_job_in_a_namespace_of_another_search_is_refused(void **state)
             own[k] = job[k].namespace_id;
         }
         for (unsigned k = 0; k < 2; k++) {
-            struct proto_job wire = on_the_wire(&job[k]);
+            struct proto_job wire = job_to_wire(&job[k]);
             assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_OK);
             job_free(&back);
             wire.namespace_id = own[1 - k];
@@ -507,7 +497,7 @@ static void a_job_of_any_evaluation_is_searched_in_our_namespace(void **state)
         struct job *own = &job[i & 1];
         uint32_t fresh = i & 2 ? 0xabcd1234 : 0;
         job_set_namespace(own, fresh);
-        struct proto_job wire = on_the_wire(own);
+        struct proto_job wire = job_to_wire(own);
         wire.evaluation = PROTO_ANY_EVALUATION;
         wire.namespace_id = (uint64_t)fresh << 32;
         assert_int_equal(from_wire(&wire, &back, why, sizeof why), ERR_OK);
