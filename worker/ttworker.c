@@ -3,7 +3,7 @@
 #include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
-#include "worker/engine/process.h"
+#include "worker/engine/process_name.h"
 #include "worker/engine/searching_metrics.h"
 #include "worker/engine/worker.h"
 #include "worker/programs/cli.h"
@@ -85,7 +85,7 @@ static enum err open_crew(struct crew *c, const struct keys_client *keys, char w
     const struct lanes_address address = cli_table_address(&r->table, keys);
     uint64_t group = r->is_private ? 0 : lanes_group(&address);
     char own[PROCESS_NAME_MAX];
-    process_default_name(own);
+    process_name_default(own);
     struct cli_wait wait = {.program = program, .stop = &stopping};
     const struct host_table_wait host_wait = {.self = &wait, .waiting = cli_say_waiting};
     enum err err = cli_check_memory(r->hash_mib, NULL, r->threads, why, LANES_WHY_MAX);

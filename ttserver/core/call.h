@@ -121,7 +121,7 @@ static inline bool ttcore_budget_take(uint64_t *budget_us, uint64_t now_us, uint
 
 /* HANDLER(TYPE, name, who may send it): what a shard understands; the rest of proto/messages.h goes
  * the other way. In on_session.c, on_table.c, on_job.c, on_share.c, on_mail.c,
- * on_stats.c, on_scan.c, in this order. */
+ * on_watch.c, on_results.c, in this order. */
 #define TTCORE_HANDLERS(HANDLER)                      \
     HANDLER(HELLO, hello, TTCORE_ANYBODY)             \
     HANDLER(HEARTBEAT, heartbeat, TTCORE_ANYBODY)     \
@@ -161,7 +161,7 @@ void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session);
 /* ... until this drops them and stops them at the workers, once for all sessions that ended. */
 void ttcore_drop_orphans(struct ttcore *core, struct ttcore_actions *actions);
 
-/* ---- on_scan.c ---- */
+/* ---- on_results.c ---- */
 
 /* Clears a piece of the results, if a FLUSH waits for it, and answers those that are done. */
 void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions);

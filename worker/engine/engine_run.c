@@ -6,7 +6,7 @@
 #include "common/rng.h"
 #include "worker/engine/line.h"
 #include "worker/engine/mailbox.h"
-#include "worker/engine/process.h"
+#include "worker/engine/process_name.h"
 #include "worker/table/host_table.h"
 
 #include <stdio.h>
@@ -562,7 +562,7 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
     pthread_mutex_init(&e->lock, NULL);
     clock_open_condition(&e->changed);
     e->thread = memory_lines(options->threads * sizeof *e->thread);
-    process_default_name(e->name);
+    process_name_default(e->name);
     e->host = calloc(FRONT_WORKERS_MAX + 1, sizeof *e->host);
     enum err err = front_core_open(&e->front, 0);
     if (err == ERR_OK) {

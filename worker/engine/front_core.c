@@ -129,7 +129,7 @@ unsigned front_core_hosts(const struct front_core *c, uint64_t now_us, struct fr
             c->thread[threads++] = (struct process_thread){.name = c->report[i].name, .index = i};
         }
     }
-    const unsigned hosts = process_group(c->thread, threads);
+    const unsigned hosts = process_name_group(c->thread, threads);
     CHECK_THAT(hosts <= threads && threads <= c->reports, "a host has threads, each with a report");
     for (unsigned i = 0; i < threads; i++) {
         const struct process_thread *t = &c->thread[i];

@@ -10,7 +10,7 @@
 #ifndef WORKER_ENGINE_FRONT_CORE_H
 #define WORKER_ENGINE_FRONT_CORE_H
 
-#include "worker/engine/process.h"
+#include "worker/engine/process_name.h"
 #include "worker/engine/searcher.h"
 
 enum {

@@ -2,7 +2,7 @@
 
 #include "common/clock.h"
 #include "proto/alias.h"
-#include "worker/engine/process.h"
+#include "worker/engine/process_name.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -339,7 +339,7 @@ static void list_hosts(struct monitor *mon, uint8_t role)
             mon->thread[threads++] = (struct process_thread){.name = m->name, .index = i};
         }
     }
-    (void)process_group(mon->thread, threads);
+    (void)process_name_group(mon->thread, threads);
     for (unsigned i = 0; i < threads; i++) {
         const struct process_thread *t = &mon->thread[i];
         if (i == 0 || t->process != t[-1].process) {

@@ -3,7 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/memory.h"
-#include "worker/engine/process.h"
+#include "worker/engine/process_name.h"
 #include "worker/engine/worker.h"
 #include "worker/engine/worker_core.h"
 #include "worker/programs/engine/uci_engine.h"
@@ -389,7 +389,7 @@ static enum err connect(struct engine_worker *w, char why[LANES_WHY_MAX])
     char own[PROCESS_NAME_MAX];
     struct keys_client room;
     const struct keys_client *keys = NULL;
-    process_default_name(own);
+    process_name_default(own);
     const struct client_options client = {
         .role = PROTO_WORKER, .instance = clock_unique(), .name = o->name != NULL ? o->name : own};
     enum err err = cli_load_keys(o->table->keys_dir, KEYS_WORKER, &room, &keys, why);

@@ -1,4 +1,4 @@
-#include "worker/engine/process.h"
+#include "worker/engine/process_name.h"
 
 #include "common/err.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void process_default_name(char out[PROCESS_NAME_MAX])
+void process_name_default(char out[PROCESS_NAME_MAX])
 {
     char host[64] = "";
     gethostname(host, sizeof host - 1);
@@ -52,7 +52,7 @@ static bool has_number(const struct process_thread *thread, unsigned threads, co
     return false;
 }
 
-unsigned process_group(struct process_thread *thread, unsigned threads)
+unsigned process_name_group(struct process_thread *thread, unsigned threads)
 {
     unsigned processes = 0;
     for (unsigned i = 0; i < threads; i++) {
