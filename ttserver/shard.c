@@ -18,7 +18,8 @@ enum {
 
 /* ---- the kernel's sockets, as connections want them (socket_port.h) ---- */
 
-/* A listener is the uv_poll_t of a listening socket. This is freed by the loop after its close. */
+/* A listener is the uv_poll_t of a listening socket. A `shard_socket` is freed by the loop after
+ * its close; a listener, in `struct shard`, is not. */
 struct shard_socket {
     uv_poll_t poll;
     int fd;

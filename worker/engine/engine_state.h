@@ -1,6 +1,7 @@
-/* engine_state: what an engine is made of, for the files that make it work: engine_run.c, where all
- * its threads search one position, and engine_bag.c, where each searches its own. In both the
- * threads search, and the caller tells its observer what they find.
+/* engine_state: what an engine is made of, for the files that make it work. engine_run.c opens and
+ * closes it, and has what all runs share and the run in which all threads search one position. In
+ * engine_bag.c, which calls it, each thread searches its own. In both runs the threads search, and
+ * the caller tells its observer what they find.
  *
  * Threads: as engine.h says of each function; fields by their groups. Memory: engine_open's. */
 #ifndef WORKER_ENGINE_ENGINE_STATE_H

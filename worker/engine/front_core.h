@@ -1,6 +1,7 @@
 /* front_core: what a front-end knows of the job it posted: which workers report on it, what they
  * did in all, which of them live, and whose last report it waits for after the stop. Time comes
- * with every call; engine_run.c is its shell, and the front-end of the virtual cluster.
+ * with every call. Its shells are engine_run.c, engine_bag.c, programs/engine/engine_front.c and
+ * the front-end of the virtual cluster.
  *
  *     idle ──begin──> posted ──stop──> stopped ──(all last reports are here, or the wait is over)
  *                                              ──> idle
