@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`abdada uci --engine` as chess programs use it: forty things that they rely on. TAP.
+"""`abdada uci --engine` as chess programs use it: forty-one things that they rely on. TAP.
 
     BIN=bin tests/system/test_engine_gui.py
     BIN=bin ENGINE=stockfish tests/system/test_engine_gui.py
@@ -359,8 +359,22 @@ def a_line_that_is_too_long_is_said(front):
     front.say("position startpos moves" + 210000 * " g1f3", "go depth 2")
     front.expect("there is no position until the next one$")
     front.expect(r"^bestmove \(none\)")
+    front.ready()
+    equal(said(front, "go perft 1"), ["info string error: no position: the last one was refused"])
     front.say("position startpos moves e2e4")
     front.go("go depth 2")
+
+
+@relied_on
+def a_search_goes_on_whatever_else_is_said(front):
+    begin(front, "go infinite\r\r")
+    front.send(b"\n" + b"\r\r\n" + b" \t\ndebug on\nregister later\nxyzzy\n\xff\xfe\n" + b"x" * (3 << 20) + b"\n")
+    front.expect("^info string error: a line is longer than 1048574 bytes$")
+    for _ in range(2):
+        front.ready()
+    equal(answers(front), [])
+    front.say("stop")
+    front.expect(BEST)
 
 
 @relied_on
@@ -479,5 +493,5 @@ def a_library_of_guis_plays():
 
 
 if __name__ == "__main__":
-    equal(len(CHECKS), 40)
+    equal(len(CHECKS), 41)
     sys.exit(main(CHECKS + [a_storm_of_commands, a_library_of_guis_plays], ("ttserver", "ttworker", "abdada"), unstable=STARVED))

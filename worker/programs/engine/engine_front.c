@@ -667,16 +667,21 @@ static void serve_engine(struct front *f, uint64_t now)
 
 /* ---- the GUI ---- */
 
-static bool is_perft(const char *words)
-{
-    const char *rest;
-    return uci_begins(words, "perft", &rest);
-}
-
 /* False: it waits for the end of the search, and is to be obeyed then. */
 static bool obey(struct front *f, const char *line, uint64_t now)
 {
-    const char *rest;
+    const char *rest = "", *number;
+    const bool is_go = uci_begins(line, "go", &rest);
+    const bool is_perft = is_go && uci_begins(rest, "perft", &number);
+    const bool is_position = uci_begins(line, "position", &rest);
+    const bool is_option = uci_begins(line, "setoption", &rest);
+    const bool is_new = uci_begins(line, "ucinewgame", &rest);
+    if (f->phase != FRONT_IDLE && (is_go || is_position || is_option || is_new)) {
+        if (!f->is_stopped) {
+            request_stop(f, now);
+        }
+        return false;
+    }
     if (uci_begins(line, "quit", &rest)) {
         f->is_leaving = true;
     } else if (uci_begins(line, "stop", &rest)) {
@@ -690,21 +695,17 @@ static bool obey(struct front *f, const char *line, uint64_t now)
     } else if (uci_begins(line, "isready", &rest)) {
         f->owes_ready++;
         f->ready_at = uci_engine_ask(&f->engine, now);
-    } else if (f->phase != FRONT_IDLE) {
-        if (!f->is_stopped) {
-            request_stop(f, now);
-        }
-        return false;
-    } else if (uci_begins(line, "setoption", &rest)) {
+    } else if (is_option) {
         set_option(f, rest);
-    } else if (uci_begins(line, "go", &rest) && f->position[0] == '\0') {
-        printf("info string error: no position: the last one was refused\nbestmove (none)\n");
-    } else if (uci_begins(line, "go", &rest) && !is_perft(rest)) {
+    } else if (is_go && f->position[0] == '\0') {
+        printf("info string error: no position: the last one was refused\n%s",
+               is_perft ? "" : "bestmove (none)\n");
+    } else if (is_go && !is_perft) {
         begin(f, rest, now);
-    } else {
-        if (uci_begins(line, "position", &rest)) {
+    } else if (line[strspn(line, " \t")] != '\0') { /* CR CR LF makes blank lines */
+        if (is_position) {
             replace(&f->position, rest);
-        } else if (uci_begins(line, "ucinewgame", &rest)) {
+        } else if (is_new) {
             f->new_game = clock_unique();
         }
         uci_engine_send(&f->engine, "%s", line);
@@ -726,7 +727,10 @@ static void serve_gui(struct front *f, const char **held)
             const bool is_position = uci_begins(line, "position", &rest);
             printf("info string error: a line is longer than %zu bytes%s\n", f->input.longest,
                    is_position ? "; there is no position until the next one" : "");
-            line = is_position ? "position" : "";
+            if (!is_position) {
+                continue;
+            }
+            line = "position";
         }
         *held = obey(f, line, now) ? NULL : line;
         if (*held != NULL) {
