@@ -1,7 +1,7 @@
 """A UCI engine that knows no chess: it prints the line that it is told to, deeper and deeper, and has faults.
 
 FAULT: a file, whose words count from the next start, "position" or "go" on. At the start: stillborn, unborn (no uciok), slow.
-Before a search: unready (one isready is lost), before (once a bestmove that nobody asked for). In it: die, die-once, hang (it reads
+Before a search: unready (one isready is lost), die-asked (once, of isready), before (once a bestmove that nobody asked for). In it: die, die-once, hang (it reads
 nothing more), or these two at a ply: die-at=9, hang-at=9; deaf (to stop), busy (to isready), late, twice, early (a bestmove at
 once), illegal, none, half (a line without its end, and death), flood, rubbish, silent (no line of a search). LOG: a file that gets
 each command.
@@ -37,15 +37,20 @@ class Engine:
                 self.faults = {name: int(value or 0) for name, _, value in (word.partition("=") for word in file.read().split())}
         except OSError:
             self.faults = {}
-        if "die-once" in self.faults:
-            os.unlink(self.arguments.fault)
+
+    def die_once(self):
+        """The file counts until the death, however often it is read."""
+        os.unlink(self.arguments.fault)
+        sys.exit(3)
 
     def go(self, words):
         names = iter(words)
         self.limits = {word: next(names, "0") if word not in ("infinite", "ponder") else True for word in names}
         self.began, self.depth = time.monotonic(), 0
         self.next_faults()
-        if "die" in self.faults or "die-once" in self.faults:
+        if "die-once" in self.faults:
+            self.die_once()
+        if "die" in self.faults:
             sys.exit(3)
         if "hang" in self.faults:
             time.sleep(1000)
@@ -103,6 +108,8 @@ class Engine:
             time.sleep(1000 if "unborn" in self.faults else 0.2 if "slow" in self.faults else 0)
             self.say(f"id name {self.arguments.name}\nid author nobody\n\n{OPTIONS}\nuciok")
         elif word == "isready":
+            if "die-asked" in self.faults:
+                self.die_once()
             if self.began is None and self.faults.pop("before", None) is not None:
                 self.say("info depth 50 score cp 900 nodes 9 pv h2h4\nbestmove h2h4")
             if "busy" not in self.faults if self.began is not None else self.faults.pop("unready", None) is None:

@@ -206,6 +206,20 @@ def test_ponder():
     front.quit()
 
 
+def test_ponderhit_to_an_engine_that_dies_before_its_search():
+    """The next one does not ponder."""
+    own = Fake()
+    front = Front(own)
+    own.set("die-asked")
+    front.say("position startpos\ngo ponder wtime 3000 btime 3000\nponderhit")
+    front.expect(BEST)
+    check("ponderhit" not in own.commands(), own.commands())
+    equal([line[:9] for line in own.commands() if line.startswith("go ")], ["go wtime "])
+    check("info string the engine: it ended with status 3; it is started again" in front.lines["out"], front.tail())
+    front.searches += 1
+    front.quit()
+
+
 def test_options_agree_or_the_worker_is_left_out():
     shard = Shard()
     same, other, fixed = Fake(), Fake(), Fake()
@@ -308,7 +322,7 @@ def test_the_own_engine_fails():
 
 HARMLESS = ("", "twice", "early", "flood", "rubbish", "silent", "before", "busy", "slow", "twice before busy")
 FAULTS = HARMLESS + ("die", "hang", "die-at=3", "hang-at=3", "deaf", "late", "illegal", "none", "half", "unready", "stillborn", "late deaf",
-                     "before twice illegal", "silent die-at=5", "hang-at=1 before")
+                     "before twice illegal", "silent die-at=5", "hang-at=1 before", "die-once", "die-asked")
 MATED = "fen 7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
 LIMITS = ("movetime 80", "wtime 400 btime 400", "depth 6", "nodes 5000", "infinite", "ponder wtime 400 btime 400", "movetime 80 searchmoves a2a3 h2h3")
 
@@ -578,7 +592,8 @@ def test_the_worker_of_compose():
 
 
 TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
-         test_limits_reach_the_others, test_ponder, test_options_agree_or_the_worker_is_left_out,
+         test_limits_reach_the_others, test_ponder, test_ponderhit_to_an_engine_that_dies_before_its_search,
+         test_options_agree_or_the_worker_is_left_out,
          test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails, test_any_faults_at_any_time,
          test_without_an_end_stop_ends, test_isready_is_answered_though_the_engine_reads_none, test_a_workers_engine_fails,
          test_two_front_ends, test_a_long_game, test_the_end_of_the_input_awaits_the_move, test_nothing_is_left,

@@ -631,7 +631,7 @@ static void on_death(struct front *f)
     }
     if (f->phase != FRONT_IDLE && !f->is_done) {
         f->failures++;
-        f->is_begun = false;
+        f->is_begun = f->owes_hit = false;
     }
 }
 
