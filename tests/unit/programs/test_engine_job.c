@@ -163,6 +163,13 @@ static void others_get_limits_without_clocks(void **state)
     assert_true(l.has_clock && l.answer_us > 1 && l.answer_us < 50000);
     assert_true(engine_limits_read("movetime -1", false, 1, &l));
     assert_true(l.has_clock && l.answer_us < 100000);
+    static const char *const huge[] = {"wtime 9223372036854775807", "wtime 20496382304121725",
+                                       "movetime 9223372036854775807"};
+    for (unsigned i = 0; i < sizeof huge / sizeof huge[0]; i++) { /* years fit into a job's time */
+        assert_true(engine_limits_read(huge[i], false, 1, &l));
+        assert_in_range(l.answer_us / 1000, 1000000, UINT32_MAX / 2);
+        assert_true(l.stop_us < l.answer_us && l.stop_us > 1000000000);
+    }
     assert_true(engine_limits_read("infinite nodes 9223372036854775807", false, 1, &l));
     assert_string_equal(l.others, "go nodes 1152921504606846975");
 }

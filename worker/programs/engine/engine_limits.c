@@ -9,7 +9,7 @@
 enum {
     OVERHEAD_MS = 50, /* of what the clock has, for an answer without the engine */
     LATE_US = 15000, /* an engine answers that late on a busy machine */
-    MOVETIME_MAX_MS = 1000000000, /* eleven days */
+    TIME_MAX_MS = 1000000000, /* eleven days */
     DEPTH_MAX = 250,
     GRACE_US = 35000, /* from the stop to the answer without it */
 };
@@ -34,11 +34,10 @@ static void set_clock(struct engine_limits *l, bool is_black)
     const uint32_t most = UINT32_MAX / 1000;
     l->think_us = (time_ms < most ? time_ms : most) * 1000;
     if (movetime != UCI_NOT_GIVEN) {
-        const int64_t ms = movetime < 0                 ? 0
-                           : movetime < MOVETIME_MAX_MS ? movetime
-                                                        : MOVETIME_MAX_MS;
+        const int64_t ms = movetime < 0 ? 0 : movetime < TIME_MAX_MS ? movetime : TIME_MAX_MS;
         set_times(l, (uint64_t)ms * 1000 + LATE_US + GRACE_US);
     } else {
+        clock = clock < TIME_MAX_MS ? clock : TIME_MAX_MS;
         clock = clock > 0 ? clock : OVERHEAD_MS; /* who lets it run on gives some time still */
         const int64_t left = clock - clock / 10 - OVERHEAD_MS;
         set_times(l, (uint64_t)(left > clock / 2 ? left : clock / 2 + 1) * 1000);

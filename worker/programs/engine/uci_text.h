@@ -62,7 +62,7 @@ enum uci_limit {
 struct uci_go {
     bool infinite; /* the answer waits for "stop" ... */
     bool ponder; /* ... or for "ponderhit" */
-    int64_t limit[UCI_LIMITS]; /* UCI_NOT_GIVEN; sums and products of a few do not overflow */
+    int64_t limit[UCI_LIMITS]; /* UCI_NOT_GIVEN; eight times one does not overflow */
     char moves[UCI_MOVES_MAX]; /* searchmoves, each between blanks; "": all */
 };
 
