@@ -81,6 +81,25 @@ static void totals_take_the_place_of_numbers(void **state)
     assert_true(strlen(small) < sizeof small);
 }
 
+static void a_command_for_others_is_cut_in_its_room(void **state)
+{
+    (void)state;
+    struct uci_go go;
+    char out[64];
+    assert_true(uci_go_read("nodes 70 depth 9 mate 3 searchmoves e2e4", &go));
+    assert_true(uci_go_text(&go, out, sizeof out));
+    assert_string_equal(out, "go depth 9 nodes 70 mate 3 searchmoves e2e4");
+    for (size_t size = 1; size <= strlen(out); size++) {
+        char small[128];
+        memset(small, '#', sizeof small);
+        assert_false(uci_go_text(&go, small, size));
+        assert_true(memchr(small, '\0', size) != NULL);
+        for (size_t i = size; i < sizeof small; i++) {
+            assert_int_equal(small[i], '#');
+        }
+    }
+}
+
 static struct uci_option option(const char *text)
 {
     struct uci_option found;
@@ -173,6 +192,7 @@ int main(void)
         cmocka_unit_test(mates_are_counted_as_in_reports),
         cmocka_unit_test(rubbish_is_clamped_or_passed_over),
         cmocka_unit_test(totals_take_the_place_of_numbers),
+        cmocka_unit_test(a_command_for_others_is_cut_in_its_room),
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(files_agree_by_their_last_name),
         cmocka_unit_test(a_command_is_cut_as_by_a_shell),

@@ -195,11 +195,14 @@ bool uci_go_text(const struct uci_go *go, char *out, size_t size)
 {
     const size_t bare = strlen("go"), length = strlen(go->moves);
     size_t used = (size_t)snprintf(out, size, "go");
-    for (unsigned i = UCI_DEPTH; i <= UCI_MATE; i++) {
+    for (unsigned i = UCI_DEPTH; i <= UCI_MATE && used < size; i++) {
         if (go->limit[i] > 0) {
             used +=
                 (size_t)snprintf(out + used, size - used, " %s %" PRId64, limits[i], go->limit[i]);
         }
+    }
+    if (used >= size) {
+        return false;
     }
     used += (size_t)snprintf(out + used, size - used, "%s%s%.*s", used == bare ? " infinite" : "",
                              length > 0 ? " searchmoves" : "", length > 0 ? (int)length - 1 : 0,
