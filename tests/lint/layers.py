@@ -279,6 +279,15 @@ class Lint:
                 if all(f"{row[0]}/{name}.c" in self.sources or f"{row[0]}/{name}.h" in self.sources
                        for name in row[1].split())]
 
+    def check_folder_circles(self):
+        """Folders of one layer, below the layer's own, need each other in one direction."""
+        folders = {path: os.path.dirname(path) for path in self.product()[0] if layer(path) != os.path.dirname(path)}
+        graph = {folder: set() for folder in folders.values()}
+        for path, folder in folders.items():
+            graph[folder] |= {folders[name] for _, name in self.sources[path].own if name in folders and layer(name) == layer(path)}
+        for circle in circles(graph):
+            self.fault(circle[0], 1, f"folders of {layer(circle[0])} need each other: {', '.join(circle)}")
+
     # ---- contracts and sizes ----
 
     def check_contract(self, source):
@@ -348,6 +357,7 @@ class Lint:
         self.check_declarations()
         if not self.check_header_circles():
             self.check_module_circles()
+        self.check_folder_circles()
         print(f"layers: {len(self.sources)} files, {self.product_lines} lines of product, {self.faults} faults, {self.warnings} warnings")
         return 1 if self.faults or not self.sources else 0
 

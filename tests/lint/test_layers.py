@@ -90,6 +90,13 @@ CASES = {
          "common/b.c": 'int b_run(struct s *s)\n{\n    return s->a_run(s);\n}\n'}, None),
     "a circle of two folders is one of layers": (
         {"common/a.h": HEADER + '#include "proto/b.h"\n', "proto/b.h": HEADER}, "common may not include"),
+    "folders of a layer in a circle": (
+        {"worker/programs/a/a.c": '#include "worker/programs/b/b.h"\n', "worker/programs/b/b.h": HEADER, "worker/programs/a/a.h": HEADER,
+         "worker/programs/b/b.c": '#include "worker/programs/a/a.h"\n'}, "folders of worker/programs need each other"),
+    "a folder of a layer that needs another, and the layer's": (
+        {"worker/programs/a/a.c": '#include "worker/programs/b/b.h"\n', "worker/programs/b/b.h": HEADER,
+         "worker/programs/c.c": '#include "worker/programs/b/b.h"\n', "worker/programs/c.h": HEADER,
+         "worker/programs/b/b.c": '#include "worker/programs/c.h"\n'}, None),
     "an allowed circle, and a part of it": (
         {"worker/search/children.h": HEADER, "worker/search/node.h": HEADER, "worker/search/children.c": '#include "worker/search/node.h"\n',
          "worker/search/node.c": '#include "worker/search/children.h"\n'}, None),

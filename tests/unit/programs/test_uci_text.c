@@ -1,6 +1,6 @@
 #include "tests/support/test_tt.h"
 
-#include "worker/programs/engine/uci_text.h"
+#include "worker/programs/uci_text.h"
 
 static struct uci_info info(const char *text)
 {

@@ -1,7 +1,5 @@
 #include "worker/programs/engine/engine_limits.h"
 
-#include "worker/programs/uci/uci_search.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

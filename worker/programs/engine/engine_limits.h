@@ -6,7 +6,7 @@
 #define WORKER_PROGRAMS_ENGINE_ENGINE_LIMITS_H
 
 #include "proto/codec.h"
-#include "worker/programs/engine/uci_text.h"
+#include "worker/programs/uci_text.h"
 
 struct engine_limits {
     struct uci_go go;

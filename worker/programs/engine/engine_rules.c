@@ -3,7 +3,7 @@
 #include "worker/games/chess/chess.h"
 #include "worker/games/chess/position.h"
 #include "worker/games/games.h"
-#include "worker/programs/engine/uci_text.h"
+#include "worker/programs/uci_text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #define WORKER_PROGRAMS_ENGINE_ENGINE_VOTE_H
 
 #include "proto/client/client.h"
-#include "worker/programs/engine/uci_text.h"
+#include "worker/programs/uci_text.h"
 
 /* What one searcher says. */
 struct engine_voice {

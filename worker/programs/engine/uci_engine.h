@@ -16,8 +16,8 @@
 
 #include "common/err.h"
 #include "proto/lane/lane.h"
-#include "worker/programs/engine/uci_text.h"
 #include "worker/programs/line_reader.h"
+#include "worker/programs/uci_text.h"
 
 #include <sys/types.h>
 

@@ -4,11 +4,11 @@
 #include "worker/games/games.h"
 #include "worker/programs/cli.h"
 #include "worker/programs/engine/engine_front.h"
-#include "worker/programs/engine/uci_text.h"
 #include "worker/programs/gui.h"
 #include "worker/programs/score.h"
 #include "worker/programs/uci/uci_person.h"
 #include "worker/programs/uci/uci_search.h"
+#include "worker/programs/uci_text.h"
 
 #include "common/clock.h"
 #include "common/config.h"

@@ -9,59 +9,9 @@
 #include <string.h>
 
 enum {
-    MOVES_LEFT = 28,
-    STALL_MS = 200, /* a busy machine may let a program wait for so long, now and then */
-    ANSWER_US = 600,
     ELO_MIN_NODES = 256,
     ELO_OF_TWICE_THE_NODES = 130,
 };
-
-/* A part of the clock, without a reserve for a stall, and half of the increment; at most three
- * fifths. Of the other half the clock of a long game is filled up again until 14 increments more
- * than the reserve are left. */
-static uint32_t part_of_clock(int64_t clock, int64_t increment, int64_t moves, int64_t overhead)
-{
-    int64_t stall = clock / 2 < STALL_MS ? clock / 2 : STALL_MS;
-    int64_t left = clock - overhead - stall;
-    int64_t part = left / (moves > 0 ? moves + 1 : MOVES_LEFT) + increment / 2;
-    int64_t most = left * 3 / 5;
-    part = part < most ? part : most;
-    return (uint32_t)(part < 1 ? 1 : part > UINT32_MAX ? UINT32_MAX : part);
-}
-
-static int64_t given(const struct uci_go *go, enum uci_limit limit)
-{
-    return go->limit[limit] != UCI_NOT_GIVEN ? go->limit[limit] : 0;
-}
-
-struct uci_limits uci_limits_of(const struct uci_go *go, bool black, uint32_t overhead_ms)
-{
-    const int64_t mate = given(go, UCI_MATE), depth = go->limit[UCI_DEPTH];
-    const int64_t nodes = given(go, UCI_NODES), clock = go->limit[black ? UCI_BTIME : UCI_WTIME];
-    int64_t movetime = go->limit[UCI_MOVETIME];
-    struct uci_limits limits = {.depth = SEARCH_DEPTH_MAX};
-    if (mate > 0 && mate < SEARCH_DEPTH_MAX / 2) {
-        limits.mate = (unsigned)mate;
-        limits.depth = 2 * limits.mate; /* plies of a mate in so many moves */
-    }
-    if (depth != UCI_NOT_GIVEN && depth < SEARCH_DEPTH_MAX) {
-        limits.depth = depth < 1 ? 1 : (unsigned)depth; /* a bad value counts as 1 */
-    }
-    limits.nodes = nodes > 0 ? (uint64_t)nodes : 0;
-    if (movetime != UCI_NOT_GIVEN) {
-        movetime = movetime < 1 ? 1 : movetime < UINT32_MAX ? movetime : UINT32_MAX;
-        limits.time_ms = (uint32_t)movetime;
-        int64_t spare = ANSWER_US + movetime * 50, most = overhead_ms * INT64_C(100);
-        limits.spare_us = (uint32_t)(spare < most ? spare : most);
-        if (limits.spare_us >= movetime * 1000) {
-            limits.spare_us = 0;
-        }
-    } else if (clock != UCI_NOT_GIVEN && !go->infinite) { /* the clock may be negative */
-        limits.time_ms = part_of_clock(clock, given(go, black ? UCI_BINC : UCI_WINC),
-                                       given(go, UCI_MOVESTOGO), overhead_ms);
-    }
-    return limits;
-}
 
 uint64_t uci_nodes_of_elo(uint64_t elo)
 {

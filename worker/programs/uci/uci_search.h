@@ -1,6 +1,6 @@
-/* uci_search: the limits of a "go" command, which moves of the root it searches, and the lines of
- * the search as UCI prints them. What endgame tables know of the root's moves decides their values
- * and their order before the search does.
+/* uci_search: which moves of the root a "go" command searches, and the lines of the search as UCI
+ * prints them. What endgame tables know of the root's moves decides their values and their order
+ * before the search does.
  *
  * Threads: one at a time while nothing is searched; uci_lines_take and uci_lines_take_bound as
  * observers are called (engine.h), by a thread that does not search. Memory: none. Source: the
@@ -10,24 +10,13 @@
 
 #include "worker/engine/engine.h"
 #include "worker/games/chess/tablebase.h"
-#include "worker/programs/engine/uci_text.h"
+#include "worker/programs/uci_text.h"
 
 enum {
     UCI_ELO_MIN = 1500,
     UCI_ELO_MAX = 2800,
     UCI_OVERHEAD_MS = 100, /* the option Move Overhead as it is at first */
 };
-
-struct uci_limits {
-    unsigned depth; /* 1..SEARCH_DEPTH_MAX */
-    unsigned mate; /* a mate in so many moves is looked for, and nothing else; 0: none */
-    uint32_t time_ms; /* 0: no limit */
-    uint32_t spare_us; /* the search ends so much earlier: its answer takes time as well */
-    uint64_t nodes; /* 0: no limit */
-};
-
-/* `overhead_ms`: what a move takes beside the search, by the opponent's clock. */
-struct uci_limits uci_limits_of(const struct uci_go *go, bool black, uint32_t overhead_ms);
 
 /* Nodes a move for this strength: a rough scale (docs/reference/engines.md). */
 uint64_t uci_nodes_of_elo(uint64_t elo);

@@ -1,9 +1,9 @@
-/* uci_text: what an engine and a GUI say to each other, read: lines of a search, options, commands.
+/* uci_text: what an engine and a GUI say to each other, read: lines of a search, limits, options.
  * An engine may print anything: numbers are clamped, and what is not understood is passed over.
  *
  * Threads: any. Memory: never allocates. Pure. Source: the UCI protocol, April 2006. */
-#ifndef WORKER_PROGRAMS_ENGINE_UCI_TEXT_H
-#define WORKER_PROGRAMS_ENGINE_UCI_TEXT_H
+#ifndef WORKER_PROGRAMS_UCI_TEXT_H
+#define WORKER_PROGRAMS_UCI_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,6 +72,17 @@ bool uci_go_read(const char *words, struct uci_go *out);
 /* The command for searchers that are stopped in time: depth, nodes, mate, or infinite, and moves.
  * False: it does not fit. */
 bool uci_go_text(const struct uci_go *go, char *out, size_t size);
+
+struct uci_limits {
+    unsigned depth; /* 1..SEARCH_DEPTH_MAX */
+    unsigned mate; /* a mate in so many moves is looked for, and nothing else; 0: none */
+    uint32_t time_ms; /* 0: no limit */
+    uint32_t spare_us; /* the search ends so much earlier: its answer takes time as well */
+    uint64_t nodes; /* 0: no limit */
+};
+
+/* `overhead_ms`: what a move takes beside the search, by the opponent's clock. */
+struct uci_limits uci_limits_of(const struct uci_go *go, bool black, uint32_t overhead_ms);
 
 enum uci_option_kind { UCI_CHECK, UCI_SPIN, UCI_COMBO, UCI_BUTTON, UCI_STRING };
 
