@@ -277,12 +277,13 @@ def test_kills():
     wait_until(lambda: "workers 2" in "".join(front.go()[1]), "two workers")
 
     def while_searching(action, moves=("d2d4",)):
+        wait_until(lambda: "info depth 2 " in "".join(front.go("go movetime 50")[1]), "the engine is back")
         begin = time.monotonic()
-        front.say("go movetime 900")
+        front.say("go movetime 600")
         front.expect("info depth 20 ")
         action()
         move = front.expect(BEST)[1]
-        promised("a move", time.monotonic() - begin, 1.1)
+        promised("a move", time.monotonic() - begin, 0.8)
         check(move in moves, move, front.tail())
         return front.lines["out"][front.at:]
     while_searching(lambda: os.kill(engine_of(front), signal.SIGKILL))
@@ -306,9 +307,10 @@ def test_the_own_engine_fails():
     legal = legal_moves("startpos")
     for with_worker in False, True:
         for fault in "die", "hang", "deaf", "late", "twice", "rubbish", "silent", "die-once", "":
-            for words in "go movetime 300", "go wtime 900 btime 900":
+            ms = 300 if fault in ("die", "hang", "deaf", "late", "die-once") else 100
+            for words in f"go movetime {ms}", "go wtime 500 btime 500":
                 own.set("")
-                wait_until(lambda: "info depth 9 " in "".join(front.go()[1]), "the engine is back")
+                wait_until(lambda: "info depth 9 " in "".join(front.go("go depth 9")[1]), "the engine is back")
                 own.set(fault)
                 move = front.go(words, 1)[0]
                 check(move in legal, fault, move)
@@ -426,9 +428,9 @@ def test_a_workers_engine_fails():
     for fault in "die", "hang", "deaf", "late", "twice", "rubbish", "silent":
         other.set(fault)
         count = searches(other)
-        wait_until(lambda count=count: front.go()[0] in ("e2e4", "d2d4") and searches(other) > count, fault)
+        wait_until(lambda count=count: front.go("go movetime 150")[0] in ("e2e4", "d2d4") and searches(other) > count, fault)
         other.set("")
-        wait_until(lambda: front.go()[0] == "d2d4", f"help after {fault}")
+        wait_until(lambda: front.go("go movetime 150")[0] == "d2d4", f"help after {fault}")
     check(process.running(), process.tail())
     front.quit()
     equal(process.end(), 0)
