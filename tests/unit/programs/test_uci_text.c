@@ -132,10 +132,35 @@ static void options_are_read(void **state)
     assert_string_equal(o.normal, "<empty>");
     o = option("option name Log type string default");
     assert_string_equal(o.normal, "");
+    o = option("option name Mood type combo default var Quiet var Wild");
+    assert_string_equal(o.normal, "");
+    assert_true(uci_option_takes(&o, "Quiet") && uci_option_takes(&o, "Wild"));
     assert_int_equal(option("option name Clear Hash type button").kind, UCI_BUTTON);
     assert_int_equal(option("option name New Kind type file default x").kind, UCI_STRING);
     assert_false(uci_option_read("option", &o) || uci_option_read("option name", &o) ||
                  uci_option_read("id name x", &o));
+}
+
+/* Values that do not fit are lost; those before them are kept. */
+static void an_option_of_any_length_is_read(void **state)
+{
+    (void)state;
+    enum { VARS = 1000 };
+    char word[2 * UCI_VALUE_MAX + 1], text[8 * UCI_VARS_MAX];
+    size_t used = (size_t)snprintf(text, sizeof text, "option name Style type combo default 0");
+    for (unsigned i = 0; i < VARS; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, " var value %u", i);
+    }
+    const struct uci_option o = option(text);
+    assert_true(strlen(o.vars) < sizeof o.vars);
+    assert_true(uci_option_takes(&o, "value 0") && uci_option_takes(&o, "value 99"));
+    memset(word, 'x', sizeof word);
+    word[sizeof word - 1] = '\0';
+    snprintf(text, sizeof text, "option name %s type %s default %s min %s var %s", word, word, word,
+             word, word);
+    const struct uci_option long_one = option(text);
+    assert_true(strlen(long_one.name) < sizeof long_one.name);
+    assert_int_equal(long_one.kind, UCI_STRING);
 }
 
 static void files_agree_by_their_last_name(void **state)
@@ -194,6 +219,7 @@ int main(void)
         cmocka_unit_test(totals_take_the_place_of_numbers),
         cmocka_unit_test(a_command_for_others_is_cut_in_its_room),
         cmocka_unit_test(options_are_read),
+        cmocka_unit_test(an_option_of_any_length_is_read),
         cmocka_unit_test(files_agree_by_their_last_name),
         cmocka_unit_test(a_command_is_cut_as_by_a_shell),
     };
