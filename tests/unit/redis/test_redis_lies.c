@@ -300,6 +300,20 @@ static void runs(bool is_cluster)
     assert_true(use.ru_maxrss < 2 << 20); /* KiB, with a sanitizer's */
 }
 
+static void open_up(struct liar *l, struct user *u, bool is_cluster, uint64_t *now_us)
+{
+    char url[64];
+    liar_open(l, 1, is_cluster);
+    l->is_honest = true;
+    snprintf(url, sizeof url, "%s://127.0.0.1:%u", is_cluster ? "redis+cluster" : "redis", l->port);
+    user_open(u, url, scripts, 2);
+    for (unsigned steps = 0; !user_all(u, true); steps++) {
+        step(l, u, now_us);
+        usleep(100);
+        assert_true(steps < STEPS_MAX);
+    }
+}
+
 enum { SLOT = 5, OTHER = 6 };
 
 static void call_key(struct user *u, const char *key, uint64_t now_us, unsigned slot)
@@ -328,17 +342,8 @@ static void calls_of_a_slot_keep_their_order(void **state)
     for (size_t i = 0; i < sizeof bounces / sizeof *bounces; i++) {
         struct liar l;
         struct user u;
-        char url[64];
         uint64_t now_us = 1000000;
-        liar_open(&l, 1, true);
-        l.is_honest = true;
-        snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%u", l.port);
-        user_open(&u, url, scripts, 2);
-        for (unsigned steps = 0; !user_all(&u, true); steps++) {
-            step(&l, &u, &now_us);
-            usleep(100);
-            assert_true(steps < STEPS_MAX);
-        }
+        open_up(&l, &u, true, &now_us);
         l.bounce = bounces[i];
         call_key(&u, "a", now_us, SLOT);
         call_key(&u, "b", now_us, SLOT);
@@ -360,6 +365,40 @@ static void calls_of_a_slot_keep_their_order(void **state)
     }
 }
 
+/* A server that does not read answers calls of which the socket took a part, or nothing. */
+static void an_answer_to_a_call_that_was_not_sent_is_a_lie(void **state)
+{
+    enum { CALLS = 7, EACH = 4 << 20 };
+    struct liar l;
+    struct user u;
+    uint64_t now_us = 1000000;
+    char *text = malloc(EACH);
+    const char *const argv[] = {"key", text};
+    const int small = 4096;
+    (void)state;
+    memset(text, 'x', EACH);
+    open_up(&l, &u, false, &now_us);
+    for (unsigned i = 0; i < PEERS; i++) {
+        setsockopt(l.peer[i].fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    }
+    for (unsigned i = 0; i < CALLS; i++) {
+        assert_true(redis_link_call(u.link, SLOT, 0, 1, 2, argv, (size_t[]){3, EACH}, i, now_us));
+    }
+    for (unsigned i = 0; i < PEERS * CALLS; i++) {
+        put(&l, i / CALLS, "+OK\r\n", 5);
+    }
+    for (unsigned steps = 0; u.answers < CALLS; steps++) {
+        redis_link_drain(u.link, now_us);
+        usleep(100);
+        assert_true(steps < STEPS_MAX);
+    }
+    assert_true(u.lost > 0);
+    assert_non_null(strstr(u.why, "it answers what was not asked"));
+    user_close(&u);
+    liar_close(&l);
+    free(text);
+}
+
 static void link_survives_lies_of_a_server(void **state)
 {
     (void)state;
@@ -376,6 +415,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_of_a_slot_keep_their_order),
+        cmocka_unit_test(an_answer_to_a_call_that_was_not_sent_is_a_lie),
         cmocka_unit_test(link_survives_lies_of_a_server),
         cmocka_unit_test(link_survives_lies_of_a_cluster),
     };
