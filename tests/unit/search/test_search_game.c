@@ -58,13 +58,29 @@ static bool tree_solve(void *position, int alpha, int beta, const struct game_so
     return !solved.stopped;
 }
 
+/* ---- draws that depend on the path ---- */
+
+enum { DRAWN_PLY = 4 };
+static unsigned drawn_as; /* every position at DRAWN_PLY; 0: none */
+
+static unsigned tree_drawn(const void *position)
+{
+    const struct tree_position *p = position;
+    return p->ply == DRAWN_PLY ? drawn_as : 0;
+}
+
+static uint64_t tree_counted_key(const void *position)
+{
+    return game_tree.key(position) ^ 1;
+}
+
 /* ---- a table that notes what it is asked ---- */
 
 struct asked {
     struct table_port inner;
     uint64_t asks;
     unsigned shallowest_ply; /* plies to the end */
-    unsigned solved_stores;
+    unsigned solved_stores, drawn_stores;
     int alpha[TREE_DEPTH + 1], beta[TREE_DEPTH + 1]; /* of the first ask of an iteration */
     struct search *search;
 };
@@ -95,7 +111,9 @@ static void plain_await(void *self, const struct tt_ask *ask, struct table_ticke
 static void plain_store(void *self, const struct table_ticket *ticket, const struct tt_store *store)
 {
     struct asked *a = self;
-    a->solved_stores += tree_solves(search_position(a->search), 0, GAME_PIECE_TOGETHER);
+    const struct tree_position *p = search_position(a->search);
+    a->solved_stores += tree_solves(p, 0, GAME_PIECE_TOGETHER);
+    a->drawn_stores += p->ply + store->depth >= DRAWN_PLY; /* in iterations that reach that ply */
     a->inner.store(a->inner.self, ticket, store);
 }
 
@@ -419,6 +437,38 @@ static void the_game_says_how_wide_the_first_window_is(void **state)
 
 /* ---- algorithms ---- */
 
+/* A repetition of a position before the root, or a count, is no value of the position by another
+ * path. One of a position below the root is kept (selection plain), and a count is that is part of
+ * the key. */
+static void a_draw_of_the_path_reaches_no_table(void **state)
+{
+    struct game game = game_tree, counting;
+    (void)state;
+    solve_plies(0);
+    game.drawn = tree_drawn;
+    counting = game;
+    counting.counted_key = tree_counted_key;
+    static const struct {
+        unsigned drawn_as;
+        bool is_kept, is_kept_with_count;
+    } draws[] = {
+        {DRAWN_PLY - 2, true, true},   {DRAWN_PLY, true, true}, /* the root itself */
+        {DRAWN_PLY + 1, false, false}, {GAME_DRAWN_BY_COUNT, false, true},
+        {GAME_DRAWN_HERE, true, true},
+    };
+    for (size_t i = 0; i < sizeof draws / sizeof draws[0]; i++) {
+        drawn_as = draws[i].drawn_as;
+        struct run r = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, false);
+        assert_int_equal(r.result.score, 0);
+        assert_int_equal(r.asked.drawn_stores > 0, draws[i].is_kept);
+        r = run_with(&counting, TREE_DEPTH, 0, NOT_COUNTED, false);
+        assert_int_equal(r.asked.drawn_stores > 0, draws[i].is_kept_with_count);
+        r = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, true); /* strict: the game has no draws */
+        assert_true(r.asked.drawn_stores > 0 && r.result.score != 0);
+    }
+    drawn_as = 0;
+}
+
 static void the_algorithms_are_a_table(void **state)
 {
     (void)state;
@@ -453,6 +503,7 @@ int main(void)
         T(a_solver_is_ended_by_an_abort),
         T(the_game_says_which_depths_are_searched),
         T(the_game_says_how_wide_the_first_window_is),
+        T(a_draw_of_the_path_reaches_no_table),
         T(the_algorithms_are_a_table),
     };
     return cmocka_run_group_tests_name("search_game", tests, NULL, NULL);
