@@ -519,7 +519,8 @@ static void a_job_of_any_evaluation_is_searched_in_our_namespace(void **state)
 static void a_line_is_cut_after_the_last_move_that_fits(void **state)
 {
     (void)state;
-    char why[128], text[16];
+    static const char all[] = "e2e4 e7e5 g1f3 b8c6";
+    char why[128], text[sizeof all];
     struct job job = {0};
     struct search_line line = {.length = 4};
     static const char *const moves[] = {"e2e4", "e7e5", "g1f3", "b8c6"};
@@ -535,8 +536,12 @@ static void a_line_is_cut_after_the_last_move_that_fits(void **state)
         job.game->unmake(job.position, line.move[i - 1]);
     }
     uint64_t key = job.game->key(job.position);
-    job_line_text(&job, &line, text, sizeof text);
-    assert_string_equal(text, "e2e4 e7e5 g1f3");
+    for (size_t size = 1; size <= sizeof all; size++) {
+        const size_t moves_in = size / 5; /* each takes four letters, and a blank or the end */
+        job_line_text(&job, &line, text, size);
+        assert_int_equal(strlen(text), moves_in > 0 ? 5 * moves_in - 1 : 0);
+        assert_memory_equal(text, all, strlen(text));
+    }
     assert_true(job.game->key(job.position) == key);
     job_free(&job);
 }
