@@ -661,6 +661,19 @@ def top_prints_no_control_characters_of_peers():
     worker.bye()
 
 
+def top_shows_as_many_versions_as_it_has_room_for():
+    """A peer may say any version, and there may be more of them than top keeps."""
+    shard = Shard(0, *NEVER)
+    peers = [client.Client(shard.address) for _ in range(80)]
+    for i, peer in enumerate(peers):
+        peer.call(client.HELLO, client.WELCOME, client.CLIENT, 0, 0, i + 1, f"c{i}", 0, client.VERSION, client.VERSION, f"9.{i}")
+    text = run("abdada", "top", "--once", "--servers", shard.address, *PATIENT)
+    equal((text.status, text.err()), (0, ""))
+    check(60 <= len(re.findall(r"^9\.\d+ +protocol", text.out(), re.M)) < 80, text.out())
+    for peer in peers:
+        peer.close()
+
+
 class Screen:
     """A live view on a terminal of its own."""
 
@@ -764,17 +777,21 @@ def top_names_only_what_needs_an_action():
 
 
 def no_share_of_time_is_more_than_all_of_it():
-    """A worker whose report comes late tells of more time than there was between two views."""
+    """A worker whose report comes late tells of more time than there was between two views. Another one beside it waits
+    for nothing: the job's share, and that of all, is their mean."""
     shard = Shard(0, *NEVER)
     front = client.Client(shard.address).hello(role=client.FRONT, instance=7, name="f")
     front.send(client.JOB_POST, 9, 0, "chess", "8/8/8/8/8/8/8/8 w", 1, 1, "abdada", 0, 1, 5, 0, 0)
     worker = client.Client(shard.address).hello(role=client.WORKER, instance=8, name="w.0")
+    idle = client.Client(shard.address).hello(role=client.WORKER, instance=9, name="v.0")
     talked, seen = 0, []
+    idle.send(client.JOB_REPORT, 9, 0, client.SEARCHING, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, "", "", "")
+    wait_until(lambda: len(shard.working()) == 1, "its report")
 
     def read():
         found = top(shard.address)[1]
         seen.extend(found["worker"] + found["host"] + found["front"] + found["job"] + found["total"])
-        return any(row.get("talking", 0) > 0 for row in found["worker"])
+        return any(row.get("talking", 0) > 0 for row in found["worker"]) and len(found["worker"]) == 2
     stop = threading.Event()
 
     def report():
@@ -789,9 +806,11 @@ def no_share_of_time_is_more_than_all_of_it():
     finally:
         stop.set()
         reporter.join()
-    equal({row[name] for row in seen for name in ("talking", "waiting") if name in row} <= {0, 1}, True, seen)
+    equal({row[name] for row in seen if row["kind"] not in ("job", "total") for name in ("talking", "waiting") if name in row}, {0, 1}, seen)
+    equal({row["waiting"] for row in seen if row["kind"] in ("job", "total")} - {0}, {0.5}, seen)
     front.bye()
     worker.bye()
+    idle.bye()
 
 
 def what_matters_fits_80_columns():
@@ -928,7 +947,7 @@ TESTS = [
     a_client_that_never_reads_costs_no_more_than_its_queue,
     processes_of_a_host_share_a_table, tables_of_killed_processes_are_removed,
     private_workers_exchange_results, top_shows_a_cluster,
-    top_prints_no_control_characters_of_peers,
+    top_prints_no_control_characters_of_peers, top_shows_as_many_versions_as_it_has_room_for,
     top_gives_the_terminal_back_while_it_is_stopped, a_terminal_without_a_screen_gets_plain_text,
     top_names_only_what_needs_an_action, no_share_of_time_is_more_than_all_of_it,
     top_ends_with_q_and_gives_the_terminal_back, what_matters_fits_80_columns, top_survives_the_shards,
