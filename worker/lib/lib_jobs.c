@@ -27,7 +27,6 @@ struct known {
 struct lib_jobs {
     struct posted posted[2 * LIB_JOBS_MAX];
     unsigned next; /* place for the next one */
-    unsigned open;
     struct known known[KNOWN_MAX]; /* event.job 0: free */
     uint64_t numbers; /* drawn so far */
 };
@@ -226,21 +225,17 @@ int abdada_job_post(struct abdada *t, const struct abdada_job *job, uint64_t *id
     if (result != ABDADA_OK) {
         return result;
     }
-    if (l->jobs->open == LIB_JOBS_MAX) {
-        return lib_leave(t, ABDADA_E_FULL);
-    }
     uint64_t unique = clock_unique();
     struct proto_job wire = wire_of(&copy, unique != 0 ? unique : 1);
     enum err err = client_job_post(l->lane.client, &wire, lib_now(l));
     if (err != ERR_OK) {
         return lib_leave(t, err == ERR_FULL ? ABDADA_E_FULL : ABDADA_E_ARGUMENT);
     }
-    struct lib_jobs *jobs = l->jobs;
+    struct lib_jobs *jobs = l->jobs; /* half of the places: the client has LIB_JOBS_MAX jobs */
     while (jobs->posted[jobs->next % (2 * LIB_JOBS_MAX)].is_open) {
         jobs->next++; /* to the place of the job stopped longest ago */
     }
     jobs->posted[jobs->next++ % (2 * LIB_JOBS_MAX)] = (struct posted){wire.job, true};
-    jobs->open++;
     *id = wire.job;
     return lib_leave(t, ABDADA_OK);
 }
@@ -278,7 +273,6 @@ int abdada_job_stop(struct abdada *t, uint64_t id)
         return lib_leave(t, ABDADA_E_UNKNOWN);
     }
     posted->is_open = false;
-    l->jobs->open--;
     client_job_stop(l->lane.client, id, lib_now(l));
     return lib_leave(t, ABDADA_OK);
 }
