@@ -225,6 +225,10 @@ def figures_of_every_shard():
     half = tt(names(shards), "stats", "--json", "--wait", 300)
     equal((half.status, [json.loads(line)["up"] for line in half.lines["out"]]), (1, [True, False]))
     check("does not answer" in half.err(), half.err())
+    table = tt(names(reversed(shards)), "stats", "--wait", 300)  # the first names no figures
+    equal((table.status, table.lines["out"][0].split()), (1, [shards[1].address, shards[0].address]))
+    row, = [line.split() for line in table.lines["out"] if line.startswith("batch_max ")]
+    equal(row, ["batch_max", "-", "1024"])
 
 
 def fill(shards, entries):
