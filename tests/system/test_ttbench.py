@@ -69,6 +69,7 @@ def json_has_the_promised_fields_and_agrees_with_the_shard():
             for name in PROMISED + MORE:
                 check(name in result, name, result)
             agrees(result, before, after, options)
+            check(result["opens"] <= result["stores"] + result["releases"], "a node is left, or has a result:", result)
             equal((result["errors"], result["shard_asks"]), (0, result["asks"]), options)
             check(result["asks"] > 0 and 0 < result["p50_us"] <= result["p90_us"] <= result["p99_us"] <=
                   result["max_us"], options, result)
