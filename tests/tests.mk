@@ -17,7 +17,7 @@ LEFT_OUT_dev  := endings guides install kubernetes match network python_package 
 LEFT_OUT_tsan := endings guides install kubernetes match pictures python_client python_package redis slurm ssh_cluster tt ttbench want
 system_named = $(patsubst %,tests/system/test_%.py,$(1))
 # What starts no thread has nothing for the thread sanitizer.
-LEFT_OUT_UNIT_tsan := bag_core bag_letter bugs chess_% cli_% front_core histogram lab lab_chaos lab_hosts lab_net engine_job letter lines memory othello othello_patterns \
+LEFT_OUT_UNIT_tsan := bag_core bag_letter bugs chess_% claims cli_% front_core histogram lab lab_chaos lab_hosts lab_net engine_job letter lines memory othello othello_patterns \
                       proto_% pushes redis_address redis_map remote_% search_game snapshot snapshots solver_memory tree% tt_% \
                       ttcore% turns uci_text worker_% zmtp zmtp_curve
 # What takes longest, which a group begins with, so that it does not end with one of them alone.
