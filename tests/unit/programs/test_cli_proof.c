@@ -417,6 +417,32 @@ static void a_proof_beyond_the_bounds_is_refused(void **state)
     assert_string_equal(v.why, "leaves of 2 empty squares take long: --max-leaf 2");
 }
 
+/* While the claims move to a set twice as large both sets count. */
+static void claims_stay_in_their_memory(void **state)
+{
+    (void)state;
+    uint64_t rng = 6;
+    struct sample s;
+    unsigned refusals = 0;
+    bool is_valid = false;
+    size_t most = 0;
+    draw(&s, &rng, 12);
+    prove(&s, 2);
+    for (uint64_t max = 1; !is_valid; max += max / 8 + 1) {
+        struct proof_walk walk = {
+            .leaf = s.leaf, .self = &s, .choose = choose_next, .memory_max = max};
+        s.read = 0;
+        is_valid = proof_walk(&walk, s.board, s.is_black, s.score) == PROOF_VALID;
+        assert_true(is_valid || walk.err == ERR_FULL);
+        const size_t room = walk.set.room; /* has grown by one step at most since the last walk */
+        assert_true((room + (room > most ? most : 0)) * sizeof *walk.set.at <= max);
+        most = room > most ? room : most;
+        refusals += !is_valid;
+        proof_close(&walk);
+    }
+    assert_true(refusals > 0 && most > 1024);
+}
+
 static enum err read_lines(struct proof_reader *r, char *why)
 {
     enum err err;
@@ -581,6 +607,7 @@ int main(void)
         cmocka_unit_test(every_bit_of_the_file_counts),
         cmocka_unit_test(a_text_that_is_no_proof_is_refused_in_a_line),
         cmocka_unit_test(a_proof_beyond_the_bounds_is_refused),
+        cmocka_unit_test(claims_stay_in_their_memory),
         cmocka_unit_test(a_file_that_is_damaged_is_not_torn),
         cmocka_unit_test(a_member_of_too_much_text_is_refused),
         cmocka_unit_test(a_file_is_continued_where_it_was_torn),
