@@ -19,7 +19,7 @@ system_named = $(patsubst %,tests/system/test_%.py,$(1))
 # What starts no thread has nothing for the thread sanitizer.
 LEFT_OUT_UNIT_tsan := bag_core bag_letter bugs chess_% claims cli_% front_core histogram lab lab_chaos lab_hosts lab_net engine_job letter lines memory othello othello_patterns \
                       proto_% pushes redis_address redis_map remote_% search_game snapshot snapshots solver_memory tree% tt_% \
-                      ttcore% turns uci_text worker_% zmtp zmtp_curve
+                      ttbench_load ttcore% turns uci_text worker_% zmtp zmtp_curve
 # What takes longest, which a group begins with, so that it does not end with one of them alone.
 SLOW := ssh_cluster engine want search_steal lab_chaos lab lab_net lab_disk lab_hosts search_lies proto_client_random redis_shell \
         search_parallel search_children guides backing endings letters python_package network redis install connections failure \
@@ -191,7 +191,7 @@ check: deps-test forget-totals ## quick tests and lint, 2 minutes on two idle CP
 	@$(SUM)
 
 test: export TEST_GROUPS := lint|unit, dev|unit, tsan|fuzz, dev|system, release|system, dev|without redis|sim, release
-test: deps-test forget-totals ## what every change must pass: 14 minutes on two idle CPUs
+test: deps-test forget-totals ## what every change must pass: 12 minutes on two idle CPUs
 	$(call build,release,all tools)
 	$(call build,dev,all unit fuzz tools without-redis bench-objects)
 	$(call build,tsan,unit)

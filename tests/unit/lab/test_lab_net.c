@@ -8,7 +8,7 @@
 
 static const char tree[] = "tree:b=12,d=6,seed=3,order=60";
 
-enum { SEEDS = 8 };
+enum { SEEDS = 5 };
 
 static struct chaos_options wired(const struct job *job, uint64_t seed)
 {
