@@ -62,6 +62,7 @@ static bool tree_solve(void *position, int alpha, int beta, const struct game_so
 
 enum { DRAWN_PLY = 4 };
 static unsigned drawn_as; /* every position at DRAWN_PLY; 0: none */
+static bool selects_full;
 
 static unsigned tree_drawn(const void *position)
 {
@@ -80,7 +81,7 @@ struct asked {
     struct table_port inner;
     uint64_t asks;
     unsigned shallowest_ply; /* plies to the end */
-    unsigned solved_stores, drawn_stores;
+    unsigned solved_stores, drawn_stores, deep_stores;
     int alpha[TREE_DEPTH + 1], beta[TREE_DEPTH + 1]; /* of the first ask of an iteration */
     struct search *search;
 };
@@ -114,6 +115,8 @@ static void plain_store(void *self, const struct table_ticket *ticket, const str
     const struct tree_position *p = search_position(a->search);
     a->solved_stores += tree_solves(p, 0, GAME_PIECE_TOGETHER);
     a->drawn_stores += p->ply + store->depth >= DRAWN_PLY; /* in iterations that reach that ply */
+    a->deep_stores +=
+        p->ply + store->depth >= DRAWN_PLY && store->depth > 0 && p->ply > DRAWN_PLY - 2;
     a->inner.store(a->inner.self, ticket, store);
 }
 
@@ -196,6 +199,7 @@ static struct run run_with(const struct game *game, unsigned depth, unsigned sto
     struct search_options options = {.game = game,
                                      .algorithm = algorithm_by_name("abdada"),
                                      .strict = strict,
+                                     .full = selects_full,
                                      .poll_nodes = POLL_NODES,
                                      .depth_limit = depth};
     assert_int_equal(search_open(&search, &options, &port, &env), ERR_OK);
@@ -466,6 +470,14 @@ static void a_draw_of_the_path_reaches_no_table(void **state)
         r = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, true); /* strict: the game has no draws */
         assert_true(r.asked.drawn_stores > 0 && r.result.score != 0);
     }
+    /* Selection full keeps it no deeper than the position that is repeated. */
+    selects_full = true;
+    drawn_as = GAME_DRAWN_HERE;
+    const unsigned all = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, false).asked.deep_stores;
+    drawn_as = DRAWN_PLY - 2;
+    const struct run r = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, false);
+    assert_in_range(r.asked.deep_stores, 0, all / 2);
+    selects_full = false;
     drawn_as = 0;
 }
 
