@@ -175,6 +175,7 @@ def visitors_that_never_finish_their_request_keep_nobody_out():
     worker = Process("ttworker", "--servers", shard.address, "--private", "--hash", 8, "--metrics", "127.0.0.1:0")
     for program in shard, worker:
         host, _, port = where(program).rpartition(":")
+        wait_until(lambda: get(f"{host}:{port}", "/healthz")[0] == 200, "a worker with its shard")
         held, over = [socket.create_connection((host, int(port))) for _ in range(40)], threading.Event()
 
         def go_on():

@@ -352,9 +352,9 @@ def a_cluster_proves_and_goes_on():
     place = ",".join(shard.address for shard in shards)
     worker = Worker(place, private=True)
     with open(os.path.join(DATA, "ffo.obf"), encoding="ascii") as file:
-        board = re.search(r"#22, 17 empties\n([^;]*);", file.read())[1]
+        board = re.search(r"#40, 20 empties\n([^;]*);", file.read())[1]
     proof = path("cluster")
-    arguments = ("--proof-leaf", 6 if SANITIZED else 4, *at(place), board)
+    arguments = ("--proof-leaf", 8 if SANITIZED else 4, *at(place), board)
     front = Process("abdada", "solve", "--proof", proof, *arguments)
     front.close_input()
     wait_until(lambda: not front.running() or os.path.exists(proof) and os.path.getsize(proof) > 200, "a piece of the proof")
@@ -362,7 +362,7 @@ def a_cluster_proves_and_goes_on():
     front.kill()
     shards[0].kill()
     row, = solve(proof, "--resume", *arguments)
-    equal(row["score"], 2)
+    equal(row["score"], 38)
     verified(proof)
     for process in (worker, shards[1]):
         process.kill()
