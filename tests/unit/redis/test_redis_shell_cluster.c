@@ -85,6 +85,23 @@ static void report_arrives(void)
     }
 }
 
+/* Until the replica has all that its master has. It says so once a second. */
+static void await_replica(unsigned port)
+{
+    static char text[8192];
+    unsigned long long written = 0, copied = 1;
+    uint64_t end_us = clock_us() + REDIS_PATIENCE_S * UINT64_C(1000000);
+    while (written != copied) {
+        assert_true(clock_us() < end_us && redis_ask(port, "INFO replication", text, sizeof text));
+        const char *of_replica = strstr(text, ",offset="),
+                   *own = strstr(text, "master_repl_offset:");
+        if (of_replica != NULL && own != NULL) {
+            copied = strtoull(strchr(of_replica, '=') + 1, NULL, 10);
+            written = strtoull(strchr(own, ':') + 1, NULL, 10);
+        }
+    }
+}
+
 static void killed_master_costs_no_job_and_few_results(void **state)
 {
     (void)state;
@@ -95,6 +112,7 @@ static void killed_master_costs_no_job_and_few_results(void **state)
     post();
     BED_UNTIL(&bed, worker->jobs >= JOB_SHARDS && worker->job == JOB);
     report_arrives();
+    await_replica(cluster.node[0].port);
     redis_kill(&cluster.node[0]);
     report_arrives(); /* through the masters that are left */
     BED_UNTIL(&bed, client_shards_up(worker->client) < shards);
