@@ -11,6 +11,7 @@ import fcntl
 import fnmatch
 import functools
 import glob
+import itertools
 import json
 import os
 import re
@@ -133,6 +134,25 @@ def positions(epd=os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")):
     """The FENs of an EPD file, without counters."""
     with open(epd, encoding="utf-8") as lines:
         return [" ".join(line.split()[:4]) for line in lines if line.strip()]
+
+
+STRICT = ["--strict", "--select", "plain"]
+
+
+@functools.lru_cache(None)
+def sequential(position, depth):
+    return ask_alone(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
+
+
+@functools.lru_cache(None)
+def long_search(seconds):
+    """(position, depth, score) of a sequential search that takes at least so long here."""
+    some = [positions()[i] for i in (1, 15, 10, 4)]  # each takes about twice as long as the one before
+    for depth in itertools.count(6):
+        for position in some:
+            found = sequential(position, depth)
+            if found["cpu_s"] >= seconds:
+                return position, depth, found["score"]
 
 
 def state_of(task):

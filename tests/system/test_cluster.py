@@ -3,7 +3,7 @@
 
     BIN=build/dev/bin QUICK=1 tests/system/test_cluster.py
 """
-import itertools
+import functools
 import json
 import os
 import re
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from cluster import (STARVED, QUICK, SHORT, ROOT, Cluster, Failure, Process, Shard, Worker, answers, ask, ask_alone, at, check, equal,
+from cluster import (STRICT, long_search, STARVED, QUICK, SHORT, ROOT, Cluster, Failure, Shard, Worker, answers, ask, at, check, equal,
                      free_port, main, path_of, promised, run, start, top, wait_until)
 from uci import Uci, legal_moves
 
@@ -24,7 +24,6 @@ FIELDS = """id position depth score score_kind bestmove pv nodes own_nodes time_
     shards_up shards refused duplicated overhead_estimate waiting bytes""".split()  # promised by the command-line contract
 DEPTH = 5 if SHORT else 6
 LONG, BRIEF = 1.0 if SHORT else 2.0, 0.2  # seconds alone: for a kill to fall into; for helpers to come
-STRICT = ["--strict", "--select", "plain"]
 
 
 def bratko_kopec():
@@ -47,37 +46,10 @@ def outcome(objects):
     return [(o["id"], o["depth"], o["score_kind"], o["score"]) for o in objects]
 
 
-def remembered(function):
-    memory = {}
-
-    def call(*arguments):
-        if arguments not in memory:
-            memory[arguments] = function(*arguments)
-        return memory[arguments]
-    return call
-
-
-@remembered
+@functools.lru_cache(None)
 def expected_scores():
     return outcome(ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--algorithm", "sequential",
                        *STRICT))
-
-
-@remembered
-def sequential(position, depth):
-    return ask_alone(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
-
-
-@remembered
-def long_search(seconds):
-    """(position, depth, score) of a sequential search that takes at least so long here."""
-    lines = bratko_kopec()
-    for depth in itertools.count(6):
-        for line in (lines[1], lines[15], lines[10], lines[4]):  # each takes about twice as long as the one before
-            position = " ".join(line.split()[:4])
-            found = sequential(position, depth)
-            if found["cpu_s"] >= seconds:
-                return position, depth, found["score"]
 
 
 def check_long(front):

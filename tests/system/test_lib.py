@@ -14,11 +14,10 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import (STARVED, BIN, ROOT, Process, Shard, Worker, answers, check, equal, main, needs, run, start, wait_until)
+from cluster import (STRICT, STARVED, BIN, ROOT, Process, Shard, Worker, answers, check, equal, main, needs, run, start, wait_until)
 from redis_servers import Redis, why_not
 
 PREFIX = "/usr/local"
-STRICT = ["--strict", "--select", "plain"]
 installed = {}  # DESTDIR, once
 
 

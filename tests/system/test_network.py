@@ -5,7 +5,6 @@
 
 Hosts are network namespaces (network.py). Where the machine allows none every test is skipped, with the reason.
 """
-import functools
 import json
 import os
 import re
@@ -16,12 +15,11 @@ import time
 
 import network
 import redis_servers
-from cluster import (STARVED, HEARTBEAT_MS, QUICK, ROOT, SHORT, Cluster, Failure, Process, Shard, answers, ask_alone, check, equal,
+from cluster import (STRICT, long_search, STARVED, HEARTBEAT_MS, QUICK, ROOT, SHORT, Cluster, Failure, Process, Shard, answers, check, equal,
                      main, needs, positions, promised, run, scratch, start, wait_until)
 from uci import Talker
 
 reason = network.why_not()  # before anything else: it moves this process into a namespace of its own
-STRICT = ["--strict", "--select", "plain"]
 LONG_S = 0.5 if SHORT else 1.0
 CUT_S = 13.2        # TCP alone tries again at 0.2, 0.6, 1.4, 3.0, 6.2, 12.6 and 25.4 s, so that after this cut
 USED_AGAIN_S = 11   # a connection that waits for it is back after 12.2 s; 1.2 s is usual
@@ -29,21 +27,6 @@ USED_AGAIN_S = 11   # a connection that waits for it is back after 12.2 s; 1.2 s
 
 needs_hosts = needs(lambda: reason)
 needs_delay = needs(network.why_no_delay)
-
-
-@functools.lru_cache(None)
-def sequential(position, depth):
-    return ask_alone(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
-
-
-@functools.lru_cache(None)
-def long_search(seconds=LONG_S):
-    """(position, depth, score) of a sequential search that takes so long at least."""
-    for depth in range(6, 20):
-        for position in (positions()[1], positions()[15], positions()[10]):
-            found = sequential(position, depth)
-            if found["cpu_s"] >= seconds:
-                return position, depth, found["score"]
 
 
 def hosts(**sizes):

@@ -30,7 +30,7 @@ import zipfile
 
 import client
 import redis_servers
-from cluster import (STARVED, QUICK, SHORT, ROOT, Process, Shard, answers, ask, ask_alone, check, equal, free_port, main, positions, scratch, start,
+from cluster import (STRICT, STARVED, QUICK, SHORT, ROOT, Process, Shard, answers, ask, ask_alone, check, equal, free_port, main, positions, scratch, start,
                      wait_until)
 from test_keys import environment, ring
 
@@ -66,7 +66,6 @@ print(json.dumps([[[node.move.uci(), node.eval() and str(node.eval().white()), s
                     len(node.parent.variations) - 1] for node in game.mainline()] for game in games]))
 """
 SOLVED = "r1bqk2r/pppp1ppp/2n2n2/2b1p3/2B1P3/3P1N2/PPP2PPP/RNBQK2R w KQkq - 0 1"
-STRICT = ["--strict", "--select", "plain"]
 PATIENCE_S = 600  # for compilers and pip on a busy machine
 OPTIONS = ["--no-build-isolation", "--no-deps", "--no-index"]  # setuptools and cffi are those of the system
 

@@ -5,6 +5,7 @@
 
 With real servers (redis_servers.py); where there are none every test is skipped, with the reason.
 """
+import functools
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ import redis_servers
 from cluster import (STARVED, SHORT, SANITIZED, Cluster, Failure, Worker, answers, check, equal, main, needs, start, top,
                      wait_until)
 from redis_servers import Redis, RedisCluster
-from test_cluster import (CHOSEN, STRICT, bratko_kopec, check_long, long_search, outcome, remembered, suite)
+from test_cluster import (CHOSEN, STRICT, bratko_kopec, check_long, long_search, outcome, suite)
 
 DEPTH = 5
 SOME = suite(CHOSEN)
@@ -29,7 +30,7 @@ USED = 20  # calls of scripts after which a search uses the Redis
 needs_redis = needs(redis_servers.why_not)
 
 
-@remembered
+@functools.lru_cache(None)
 def expected(file=SOME):
     """Of a search without any table but the process's own."""
     return outcome(answers(start("--epd", file.name, "--depth", DEPTH, "--algorithm", "sequential", *STRICT)))

@@ -20,10 +20,9 @@ import socket
 import subprocess
 import sys
 
-from cluster import STARVED, BIN, ROOT, Failure, Process, ask, check, equal, free_port, main, needs, positions, scratch, wait_until
+from cluster import STRICT, STARVED, BIN, ROOT, Failure, Process, ask, check, equal, free_port, main, needs, positions, scratch, wait_until
 
 SCRIPT = os.path.join(ROOT, "deploy/slurm.sbatch")
-STRICT = ["--strict", "--select", "plain"]
 NODES = ("left", "right")  # their addresses differ, so that a worker must find the shard's
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # where Debian keeps the daemons
 CONFIG = """\

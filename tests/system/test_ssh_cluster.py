@@ -19,14 +19,13 @@ import sys
 import tempfile
 
 import ssh_hosts
-from cluster import (STARVED, ROOT, SHORT, SLOWNESS, Process, answers, ask, ask_alone, check, equal, free_port, main, needs, path_of, positions, run, start,  # noqa: E402
+from cluster import (STRICT, long_search, STARVED, ROOT, SHORT, SLOWNESS, Process, answers, ask, check, equal, free_port, main, needs, path_of, run, start,  # noqa: E402
                      wait_until)
 
 reason = ssh_hosts.why_not()  # before anything else: it moves this process into a namespace of its own
 SCRIPTS = os.path.join(ROOT, "deploy", "cluster")
 SHARD = "ttserver = { memory = \"32M\" }\n"
 WORKER = "ttworker = { hash = 4 }\n"
-STRICT = ["--strict", "--select", "plain"]
 LONG_S = 0.3 if SHORT else 1.0
 PATIENCE = 120 * SLOWNESS
 
@@ -113,20 +112,11 @@ def only(lines, begin):
     return found[0]
 
 
-@functools.lru_cache(None)
-def long_search():
-    """(position, depth, score) of a sequential search that takes LONG_S at least."""
-    for depth in range(6, 20):
-        found = ask_alone(positions()[1], "--depth", depth, "--algorithm", "sequential", *STRICT)
-        if found["cpu_s"] >= LONG_S:
-            return positions()[1], depth, found["score"]
-
-
 def ask_all(workers, shards, *search):
     """Asks until all have taken part: on a busy machine one may be late. The score is right each time."""
     def asked():
-        found, = ask(*search, "--fresh", *STRICT, "--depth", long_search()[1], long_search()[0])
-        equal(found["score"], long_search()[2])
+        found, = ask(*search, "--fresh", *STRICT, "--depth", long_search(LONG_S)[1], long_search(LONG_S)[0])
+        equal(found["score"], long_search(LONG_S)[2])
         return (found["workers"], found["shards_up"]) == (workers, shards)
     wait_until(asked, f"a search of {workers} workers over {shards} shards")
 
@@ -520,7 +510,7 @@ def a_cluster_starts_searches_loses_a_host_and_ends():
         check("unchanged: all runs as" in again.out() and again.err() == "", again.out(), again.err())
         equal(file.pids(), pids)
 
-        place, (position, depth, score) = file.servers(again), long_search()
+        place, (position, depth, score) = file.servers(again), long_search(LONG_S)
         ask_all(4, 2, *place)
         beside = start(*place, "--fresh", *STRICT, "--depth", 60, position)
         beside.wait_line("workers 4.*shards 2/2|shards 2/2.*workers 4", "err")
@@ -788,7 +778,7 @@ def an_upgrade_goes_from_host_to_host_while_a_search_goes_on():
         place = file.servers(file.run("up"))
         before = file.pids()
         equal(len(before), 5)
-        position, depth, score = long_search()
+        position, depth, score = long_search(LONG_S)
         ask_all(4, 2, *place)
         unchanged = file.run("upgrade")
         check("unchanged: all runs as" in unchanged.out() and unchanged.err() == "", unchanged.out(), unchanged.err())

@@ -17,10 +17,9 @@ import zmq
 
 import client
 import cluster
-from cluster import STARVED, SHORT, Shard, Worker, answers, check, equal, main, positions, run, start, top, wait_until
+from cluster import STRICT, STARVED, SHORT, Shard, Worker, answers, check, equal, main, positions, run, start, top, wait_until
 
 OTHER_BIN = os.environ.get("OTHER_BIN")
-STRICT = ["--strict", "--select", "plain"]
 DEPTH = 4 if cluster.SANITIZED else 6
 COUNT = int(os.environ.get("POSITIONS", 4 if SHORT or cluster.SANITIZED else 24))
 UNKNOWN = itertools.cycle([7, -70000, "more", b"more", (1 << 64) - 1, [[1, -2], []]])
