@@ -1,7 +1,7 @@
 /* host_lookup: the addresses of a host's name, and which of them takes a TCP connection. A thread
  * of its own finds them, as nobody knows how long that takes: the system's resolver can be neither
- * interrupted nor given a time. So whoever asks need not wait, and a program ends while a name is
- * still being resolved.
+ * interrupted nor given a time. A caller need not wait, and a program ends while a name is still
+ * being resolved.
  *
  * Threads: each name belongs to one. Memory: allocates; a lookup that was left frees what is its
  * own when the resolver returns. Blocking: host_lookup_find and host_lookup_reach, as long as they

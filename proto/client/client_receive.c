@@ -12,7 +12,7 @@ static bool answers(struct client *c, unsigned shard, enum part_kind kind,
     return part != NULL;
 }
 
-/* What is out of its range must not reach the search: it is counted, and is no event. */
+/* A value out of its range is counted and makes no event: it must not reach the search. */
 static void put_if(struct client *c, bool is_in_range, struct client_event event)
 {
     c->counters.malformed += !is_in_range;

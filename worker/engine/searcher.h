@@ -73,9 +73,9 @@ void searcher_close(struct searcher *p);
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
                         uint64_t seed);
 
-/* From env.poll: serves the table and publishes the figures; the first time in a
- * search it may move the thread to another CPU (placement.h). `now_us`: CLOCK_MONOTONIC, or the
- * lane's clock in the virtual cluster. */
+/* From env.poll: serves the table and publishes the figures; the first time in a search it may move
+ * the thread to another CPU (placement.h). `now_us`: CLOCK_MONOTONIC, or the lane's clock in the
+ * virtual cluster. */
 void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us);
 /* Publishes what the search has counted. */
 void searcher_publish(struct searcher *p);

@@ -1,4 +1,4 @@
-/* What a person asks beside the UCI protocol: the position for the other side. */
+/* Commands for people beside the UCI protocol: the position for the other side. */
 #include "tests/support/test_tt.h"
 
 #include "worker/games/games.h"

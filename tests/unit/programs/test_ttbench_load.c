@@ -1,4 +1,4 @@
-/* What ttbench asks a shard. */
+/* The nodes that ttbench asks a shard for. */
 #include "tests/support/test_tt.h"
 
 #include "worker/programs/ttbench/ttbench_load.h"

@@ -2,7 +2,7 @@
 
 /* ---- what the last disc turns ---- */
 
-/* What a disc on square x gains in a line of squares first..last, by what is set of the others:
+/* The gain of a disc on square x in a line of squares first..last, by what is set of the others:
  * twice the number of discs turned. The low byte is for a disc of the colour that is set, the high
  * byte for the other colour. By first, last, x. */
 static uint16_t gains[8][8][8][256];

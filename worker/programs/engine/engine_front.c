@@ -458,7 +458,7 @@ static bool is_given_up(const struct front *f)
     return f->failures >= FAILURES_MAX;
 }
 
-/* What is left of the search, if it is idle and does not know. */
+/* Sends the engine the limits that are left, if it is idle and has not been told. */
 static void pass_go(struct front *f, uint64_t now)
 {
     const size_t size = strlen(f->go) + 128;

@@ -60,8 +60,8 @@ void tasks_begin(struct search *s);
 void tasks_take_results(struct search *s);
 
 /* A function of struct handover: a node of the master's tree, at the root pass after pass; a leaf
- * if the game solves it
- * (`solves`). VISIT_CONTINUE: neither this node nor those below are of the master's tree. */
+ * if the game solves it (`solves`). VISIT_CONTINUE: neither this node nor those below are of the
+ * master's tree. */
 enum search_visit tasks_node(struct search *s, struct node *n, bool solves);
 
 #endif
