@@ -201,8 +201,6 @@ bool queue_room(struct client *c, unsigned shard, const unsigned *count);
 void queue_leak(struct client *c, unsigned shard);
 /* Queued stores become releases; counted as dropped. */
 void queue_abandon_stores(struct client *c, unsigned shard);
-/* Forgets what is queued; counts it. */
-void queue_drop_releases(struct client *c, unsigned shard);
 
 /* ---- client_shard.c: sessions, time-outs in a row, the map ---- */
 

@@ -123,12 +123,6 @@ void queue_abandon_stores(struct client *c, unsigned shard)
     q->store_count = 0;
 }
 
-void queue_drop_releases(struct client *c, unsigned shard)
-{
-    c->counters.dropped += c->shards[shard].queue.release_count;
-    c->shards[shard].queue.release_count = 0;
-}
-
 /* Between two flushes nothing is asked, and both kinds only leave sets: stores may go first. */
 bool queue_flush(struct client *c, unsigned shard)
 {

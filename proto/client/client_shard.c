@@ -337,7 +337,8 @@ void client_bye(struct client *c, uint64_t now_us)
             said = client_send(c, s, &m);
         }
         shard_fall(c, s, CLIENT_LEFT);
-        queue_drop_releases(c, s);
+        c->counters.dropped += shard->queue.release_count;
+        shard->queue.release_count = 0;
         if (shard->known && !said) {
             queue_leak(c, s); /* should we revive */
         }

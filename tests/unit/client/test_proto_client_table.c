@@ -447,6 +447,25 @@ static void releases_wait_for_a_shard_to_come_back(void **state)
     fake_close(f);
 }
 
+/* Found by chaos, seed 3538: the successor had the ask before the client read the BYE. */
+static void releases_outlive_the_bye_of_a_shard(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct proto_message bye = {.type = PROTO_BYE};
+    (void)state;
+    client_release(f->client, 0, &(struct tt_release){.key = 1});
+    client_store(f->client, 0, &(struct tt_store){.key = 2});
+    fake_say(f, 0, &bye);
+    fake_wait(f, 100000);
+    fake_expect(f, PROTO_HELLO);
+    fake_welcome_as(f, 0, fake_boot(0) + 1, 1);
+    const struct proto_releases *sent = &fake_expect(f, PROTO_RELEASE)->release.list;
+    assert_int_equal(sent->count, 2);
+    assert_true(sent->at[0].key == 1 && sent->at[1].key == 2);
+    assert_null(fake_next(f));
+    fake_close(f);
+}
+
 /* Found by chaos, seed 606: the shard kept counting us until the age limit. */
 static void stores_queued_when_a_shard_falls_become_releases(void **state)
 {
@@ -530,6 +549,7 @@ int main(void)
         T(stores_the_port_refuses_are_kept_while_there_is_room),
         T(a_key_that_moved_is_stored_here_and_released_there),
         T(releases_wait_for_a_shard_to_come_back),
+        T(releases_outlive_the_bye_of_a_shard),
         T(stores_queued_when_a_shard_falls_become_releases),
         T(operations_and_their_messages_are_counted),
     };
