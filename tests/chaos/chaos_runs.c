@@ -16,11 +16,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     LANES_MAX = 64,
-    HANG_MS = 120000, /* no run takes a hundredth of it */
+    HANG_CPU_S = 120, /* of CPU time: no run takes a tenth of it */
+    HANG_S = 3600, /* by the clock, on however busy a machine */
     PROGRESS_US = 5000000,
     COMMAND_MAX = 1024,
     DEFAULT_SKIP_PPM = 1000,
@@ -57,7 +59,7 @@ struct lane {
     pid_t pid; /* 0: none */
     int pipe;
     uint64_t next;
-    uint64_t report_us; /* the last report, or the start */
+    uint64_t report_us, report_cpu_us; /* the last report, or the start */
 };
 
 struct driver {
@@ -262,6 +264,23 @@ static void child_main(const struct driver *d, uint64_t from, int out)
     exit(0);
 }
 
+/* CPU time of its process. */
+static uint64_t lane_cpu_us(const struct lane *lane)
+{
+    clockid_t clock;
+    struct timespec t = {0};
+    if (clock_getcpuclockid(lane->pid, &clock) == 0) {
+        (void)clock_gettime(clock, &t);
+    }
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static bool hangs(const struct lane *lane)
+{
+    return lane_cpu_us(lane) > lane->report_cpu_us + HANG_CPU_S * UINT64_C(1000000) ||
+           clock_us() > lane->report_us + HANG_S * UINT64_C(1000000);
+}
+
 static enum err lane_start(struct driver *d, struct lane *lane)
 {
     int ends[2];
@@ -282,6 +301,7 @@ static enum err lane_start(struct driver *d, struct lane *lane)
     }
     lane->pipe = ends[0];
     lane->report_us = clock_us();
+    lane->report_cpu_us = 0;
     return ERR_OK;
 }
 
@@ -527,6 +547,7 @@ static void lane_read(struct driver *d, struct lane *lane)
     d->done++;
     lane->next += d->lanes;
     lane->report_us = clock_us();
+    lane->report_cpu_us = lane_cpu_us(lane);
 }
 
 static enum err keep_lanes_going(struct driver *d, struct pollfd *wait)
@@ -534,7 +555,7 @@ static enum err keep_lanes_going(struct driver *d, struct pollfd *wait)
     enum err err = ERR_OK;
     for (unsigned i = 0; i < d->lanes && err == ERR_OK; i++) {
         struct lane *lane = &d->lane[i];
-        if (lane->pid != 0 && clock_us() - lane->report_us > HANG_MS * UINT64_C(1000)) {
+        if (lane->pid != 0 && hangs(lane)) {
             kill(lane->pid, SIGKILL);
             lane_died(d, lane, "it hung");
         }
