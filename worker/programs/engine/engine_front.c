@@ -29,7 +29,6 @@ enum {
     GRACE_MAX_MS = 1000, /* ... at most as long as the own engine took */
     OUTLIVE_MS = 1000, /* a job ends by itself so long after its answer was due */
     REPORT_EVERY_US = 250000,
-    SAY_EVERY_US = 1000000,
     REFUSED_EVERY_US = 10000000,
     WAIT_MS = 50,
 };
@@ -77,7 +76,7 @@ struct front {
     bool is_job_open; /* not stopped */
     uint64_t wait_us; /* others search on until then; 0: they are stopped */
     struct front_core core;
-    uint64_t report_us, say_us, refused_us;
+    uint64_t report_us, refused_us;
     unsigned said_workers, said_shards;
     bool said_down;
     uint64_t said_refused;
@@ -239,8 +238,7 @@ static void publish(struct front *f, uint64_t now)
     front_core_sum(&f->core, now, &sum);
     const struct lane *lane = &f->session.lane;
     const unsigned up = client_shards_up(lane->client);
-    if (now >= f->say_us && (sum.workers != f->said_workers || up != f->said_shards)) {
-        f->say_us = now + SAY_EVERY_US;
+    if (sum.workers != f->said_workers || up != f->said_shards) {
         f->said_workers = sum.workers;
         f->said_shards = up;
         printf("info string workers %u shards %u/%u\n", sum.workers, up, f->session.shards);
