@@ -125,8 +125,11 @@ def main():
         sys.exit(f"insert.py: {options.sources}/src/search.cpp: {wrong}")
     options.newest = os.path.exists(os.path.join(options.sources, "src/attacks.cpp"))
     src = {name: os.path.join(options.out, name, "src") for name in ("plain", "shared")}
-    for folder in src.values():
-        shutil.copytree(os.path.join(options.sources, "src"), folder)
+    for name in src:
+        for folder in "src", "scripts":  # the Makefile of 16.1 and later starts ../scripts/
+            if os.path.isdir(os.path.join(options.sources, folder)):
+                shutil.copytree(os.path.join(options.sources, folder), os.path.join(options.out, name, folder),
+                                ignore=shutil.ignore_patterns("*.o", ".depend"))  # perhaps built for another CPU
     with open(os.path.join(src["shared"], "search.cpp"), "w", encoding="utf-8") as file:
         file.write(shared)
     with open(os.path.join(HERE, "abdada_feed.h"), encoding="utf-8") as file:

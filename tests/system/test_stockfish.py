@@ -123,6 +123,31 @@ def test_each_place_is_there_once_or_nothing_is_built():
     check(status == 1 and "in it already" in output, output)
 
 
+MAKEFILE = """
+build:
+\t$(SHELL) ../scripts/net.sh
+\ttest native-$(shell $(SHELL) ../scripts/get_native_properties.sh) = $(ARCH)-properties
+\tg++ -std=c++17 -O2 $(EXTRACXXFLAGS) *.cpp -o $(EXE) $(EXTRALDFLAGS)
+"""
+
+
+@needs_compiler
+def test_a_makefile_finds_its_scripts():
+    folder = scratch("sources")
+    shutil.copytree(SMALL, folder, dirs_exist_ok=True)
+    os.mkdir(os.path.join(folder, "scripts"))
+    for name, text in (("src/Makefile", MAKEFILE), ("scripts/net.sh", "touch net\n"),
+                       ("scripts/get_native_properties.sh", "echo properties\n"), ("src/search.o", "of another CPU")):
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write(text)
+    status, output, out = insert(folder, "--bench", "bench 16 1 5")
+    equal(status, 0, output)
+    for name in "plain", "shared":
+        files = os.listdir(os.path.join(out, name, "src"))
+        check("net" in files and "search.o" not in files, name, files, output)
+    check(not os.path.exists(os.path.join(folder, "src/net")), "the sources are as they were")
+
+
 def children(process):
     with open(f"/proc/{process.popen.pid}/task/{process.popen.pid}/children", encoding="ascii") as file:
         return [int(number) for number in file.read().split()]
@@ -222,7 +247,8 @@ def test_fairy_stockfish():
 
 
 TESTS = [test_two_processes_of_a_small_engine_need_fewer_nodes, test_each_place_is_there_once_or_nothing_is_built,
-         test_engines_together_outlive_each_other, test_what_an_engine_prints_ends_no_search, test_fairy_stockfish]
+         test_a_makefile_finds_its_scripts, test_engines_together_outlive_each_other,
+         test_what_an_engine_prints_ends_no_search, test_fairy_stockfish]
 
 if __name__ == "__main__":
     sys.exit(main(TESTS, unstable=STARVED))
