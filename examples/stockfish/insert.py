@@ -3,8 +3,8 @@
 
     examples/stockfish/insert.py SOURCES OUT
 
-SOURCES: a folder with the engine's src/, which is only read; known to work: Stockfish 15.1, 16.1, 17.1 and 18, the sources
-of August 2026, and Fairy-Stockfish (also as the sdist of pyffish). OUT: a new folder; OUT/plain gets a copy, and
+SOURCES: a folder with the engine's src/, which is only read; known to work: Stockfish 15.1, 16, 16.1, 17.1 and 18, the
+sources of August 2026, and Fairy-Stockfish (also as the sdist of pyffish). OUT: a new folder; OUT/plain gets a copy, and
 OUT/shared one with the four lines that call abdada_feed.h. Both are built, and both must search the same nodes in `bench`
 without a shard. The engine is OUT/shared/src/stockfish; abdada_feed.h says what it reads from the environment.
 
