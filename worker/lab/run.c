@@ -138,6 +138,7 @@ void lab_run_until(struct lab *lab, uint64_t until_ns, bool to_end)
     struct lab_event e;
     while (!(to_end && lab->ended) && lab->heap.count > 0 && lab->heap.at[0].time_ns <= until_ns &&
            lab_heap_pop(&lab->heap, &e)) {
+        CHECK_THAT(e.time_ns >= lab->now_ns, "lab: nothing happens in the past");
         lab->now_ns = e.time_ns;
         record(lab, &e);
         act(lab, &e);
