@@ -21,9 +21,9 @@ LEFT_OUT_UNIT_tsan := bag_core bag_letter bugs chess_% claims cli_% front_core h
                       proto_% pushes redis_address redis_map remote_% search_game snapshot snapshots solver_memory tree% tt_% \
                       ttbench_load ttcore% turns uci_text worker_% zmtp zmtp_curve
 # What takes longest, which a group begins with, so that it does not end with one of them alone.
-SLOW := ssh_cluster engine want search_steal lab_chaos lab lab_net lab_disk lab_hosts search_lies proto_client_random redis_shell \
-        search_parallel search_children guides backing endings letters python_package network redis install connections failure \
-        cluster othello kubernetes lib uci_games web cases bag versions
+SLOW := ssh_cluster engine endings othello want search_steal lab_chaos lab lab_net lab_disk lab_hosts search_lies proto_client_random redis_shell \
+        search_parallel search_children guides backing letters python_package network redis install connections failure \
+        cluster kubernetes lib uci_games web cases bag versions
 # $(call slow_first,PREFIX,SUFFIX,PROGRAMS)
 slow_first = $(foreach slow,$(SLOW),$(filter $(1)$(slow)$(2),$(3))) $(filter-out $(SLOW:%=$(1)%$(2)),$(3))
 SIM := $(wildcard tests/sim/test_*.py)
@@ -212,7 +212,7 @@ waiting:
 
 # Everything else, and the parts of `make test` for longer.
 LONG_GROUPS := deploy|unit, release|system, tsan|attacks, release|attacks, dev|soak, release
-LONG := OTHELLO_EMPTIES=64 STEAL_ALL=1 STORMS=10000 CHANGES=1000 FUZZ_RUNS=20000000 RUNS=2000 ITERATIONS=500 DRAWS=1000 \
+LONG := OTHELLO_EMPTIES=28 STEAL_ALL=1 STORMS=10000 CHANGES=1000 FUZZ_RUNS=20000000 RUNS=2000 ITERATIONS=500 DRAWS=1000 \
         ENGINE_ROUNDS=1000 \
         MATERIALS="KQK KRK KPK KRKN KQKN KRKB KBBK KBPK KPKP KRKP KQKP"
 test-long: export TEST_GROUPS := lint|unit, dev|unit, tsan|fuzz, dev|system, release|system, dev|without redis|sim, release|$(LONG_GROUPS)
