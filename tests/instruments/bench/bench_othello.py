@@ -107,8 +107,8 @@ class Bench:
         if done.returncode != 0:
             sys.exit(f"bench: {command}: exit status {done.returncode}")
         words = [line.strip() for line in done.stdout.decode("utf-8", "replace").split("\n") if line.strip()]
-        return (elapsed, after.children_user + after.children_system - before.children_user - before.children_system,
-                words[-1] if words else "")
+        cpu = (after.children_user - before.children_user) + (after.children_system - before.children_system)  # never -0.00
+        return elapsed, cpu, words[-1] if words else ""
 
     def peers(self):
         ours = shlex.join([os.path.join(self.options.bin, "abdada"), "solve", "--fresh", "--private", "--hash", "256",
