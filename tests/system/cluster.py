@@ -36,7 +36,8 @@ SHORT = QUICK or os.environ.get("SHORT") == "1"
 HEARTBEAT_MS = 300
 SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tests/run.py measured it
 SLACK = float(os.environ.get("SLACK", "10")) * SLOWNESS  # for promised times
-SANITIZED = any(part in ("dev", "tsan") for part in os.path.normpath(BIN).split(os.sep))
+BUILD = next((part for part in os.path.normpath(BIN).split(os.sep) if part in ("dev", "tsan")), "release")
+SANITIZED = BUILD != "release"
 PATIENCE = 60.0 * SLOWNESS  # seconds that anything may take; conditions come much earlier
 STARVED = "on a busy machine a process may get no CPU for so long that others rightly take it for dead"
 LIBC = ctypes.CDLL(None)

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import (STARVED, BIN, PATIENCE, ROOT, Cluster, Process, Shard, Worker, check, equal, main, needs, path_of, run,
-                     scratch, start, top, wait_until)
+from cluster import (STARVED, BIN, BUILD, PATIENCE, ROOT, Cluster, Process, Shard, Worker, check, equal, main, needs, path_of,
+                     run, scratch, start, top, wait_until)
 
 POSITION = "r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 0 8"
 
@@ -404,10 +404,12 @@ def signals_end_process_1():
                     ("analyse", "--depth", 90, "--hash", 8), ("uci",), ("nboard",), ("gtp",), ("tt", *last),
                     ("top", "--web", 0, *last), ("ttbench", "--seconds", 3600, *last)))]
     at_once = [("abdada", *words) for words in (
-        ("bench",), ("perft", "--depth", 9), ("sim", "--depth", 14), ("check", never), ("cluster", "-f", never, "status"))]
+        ("bench",), ("sim", "--depth", 14), ("check", never), ("cluster", "-f", never, "status"), ("perft", "--depth", 9))]
+    if BUILD == "tsan":  # it holds signals back until the next call, and perft makes none
+        at_once.pop()
     begun = [(Process1(*words), words, number) for words, number in
              [(words, signal.SIGTERM) for words in graceful + at_once] +
-             [(at_once[0], signal.SIGINT), (at_once[0], signal.SIGHUP), (at_once[1], signal.SIGINT), (at_once[2], signal.SIGQUIT)]]
+             [(at_once[0], signal.SIGINT), (at_once[0], signal.SIGHUP), (at_once[-1], signal.SIGINT), (at_once[1], signal.SIGQUIT)]]
     for process, words, number in begun:
         status = process.end_by(number)
         wanted = {0, 128 + number} if words in graceful else {128 + number}

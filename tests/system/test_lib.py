@@ -14,26 +14,21 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import (STRICT, STARVED, BIN, ROOT, Process, Shard, Worker, answers, check, equal, main, needs, run, start, wait_until)
+from cluster import (BUILD, STRICT, STARVED, ROOT, Process, Shard, Worker, answers, check, equal, main, needs, run, start,
+                     wait_until)
 from redis_servers import Redis, why_not
 
 PREFIX = "/usr/local"
 installed = {}  # DESTDIR, once
 
 
-def mode():
-    """Of the programs in BIN: what is installed beside them is built the same way."""
-    folders = os.path.normpath(os.path.abspath(BIN)).split(os.sep)
-    return next((m for m in ("dev", "tsan") if m in folders), "release")
-
-
 # A position and its value: some seconds for one process.
-CONNECT4 = ("444442", 1) if mode() == "release" else ("44444332", 3)
+CONNECT4 = ("444442", 1) if BUILD == "release" else ("44444332", 3)
 SANITIZE = {"dev": ["-fsanitize=address,undefined"], "tsan": ["-fsanitize=thread"], "release": []}
 
 
 def make(*arguments):
-    done = subprocess.run(["make", "--no-print-directory", "-s", f"MODE={mode()}", f"PREFIX={PREFIX}", *arguments],
+    done = subprocess.run(["make", "--no-print-directory", "-s", f"MODE={BUILD}", f"PREFIX={PREFIX}", *arguments],
                           cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     check(done.returncode == 0, "make", *arguments, done.stdout[-2000:])
 
@@ -70,7 +65,7 @@ def build(source, *flags, compiler="gcc"):
     folder = tempfile.mkdtemp(dir=install())
     name = os.path.join(folder, os.path.splitext(os.path.basename(source))[0])
     shutil.copy(source, folder)
-    done = subprocess.run([compiler, "-O2", "-Wall", "-Wextra", "-Werror", *SANITIZE[mode()], os.path.basename(source),
+    done = subprocess.run([compiler, "-O2", "-Wall", "-Wextra", "-Werror", *SANITIZE[BUILD], os.path.basename(source),
                            "-o", name, *(flags or pkg_config("--cflags", "--libs"))],
                           cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     check(done.returncode == 0, done.stdout[-2000:])
@@ -148,7 +143,7 @@ def test_install_and_uninstall():
 
 @needs_tools
 def test_the_lines_of_the_readme_work_for_a_private_prefix():
-    if mode() != "release":
+    if BUILD != "release":
         return "those lines name no sanitizer"
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
         readme = file.read()
