@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The virtual cluster with 1 to 128 workers: every algorithm gives the sequential score, on 24 positions of chess, 20 of
 Othello and 100 random trees. Each case has two of the algorithms and one number of workers in turn; with STEAL_ALL in
-the environment all of them. QUICK, or sanitizers in the binaries: each fourth case; SHORT: each third. BIN: the binaries."""
+the environment all of them, and 30 trees. QUICK, or sanitizers in the binaries: each fourth case; SHORT: each third. BIN: the binaries."""
 import itertools
 import json
 import os
@@ -63,7 +63,7 @@ def random_trees():
     print("# seed", seed)
     draw = random.Random(seed)
     cases = []
-    for _ in range(100):
+    for _ in range(30 if "STEAL_ALL" in os.environ else 100):
         branching, depth = draw.choice(((3, 8), (5, 6), (8, 5), (12, 4), (20, 4)))
         tree = f"tree:b={branching},d={depth},seed={draw.randrange(1 << 30)},order={draw.choice((0, 30, 60, 90, 100))}"
         cases.append((tree, "--depth", depth))
