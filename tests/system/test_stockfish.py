@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tarfile
 
-from cluster import STARVED, ROOT, SHORT, Process, Shard, check, equal, main, needs, scratch, wait_until
-from test_lib import at, install, library_path, missing, mode
+from cluster import BUILD, STARVED, ROOT, SHORT, Process, Shard, check, equal, main, needs, scratch, wait_until
+from test_lib import at, install, library_path, missing
 
 INSERT = os.path.join(ROOT, "examples/stockfish/insert.py")
 SMALL = os.path.join(ROOT, "tests/system/small_engine")
@@ -24,7 +24,7 @@ PYFFISH = "pyffish==0.0.78"
 
 
 def why_not():
-    if mode() != "release":
+    if BUILD != "release":
         return "the engines have no sanitizer"
     return missing() or (None if shutil.which("g++") else "g++ is not here")
 
