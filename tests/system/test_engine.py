@@ -6,12 +6,11 @@ import random
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import time
 import urllib.request
 
-from cluster import (STARVED, PATIENCE, ROOT, SHORT, Failure, Process, Shard, check, equal, main, promised, run, scratch, top, wait_until)
+from cluster import (STARVED, ROOT, SHORT, Failure, Process, Shard, check, equal, main, promised, run, scratch, top, wait_until)
 from uci import Uci, legal_moves
 
 FAKE = os.path.join(ROOT, "tests/system/fake_engine.py")

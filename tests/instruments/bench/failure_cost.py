@@ -16,7 +16,6 @@ cut and delay need network namespaces (tests/system/network.py), else they are l
 import argparse
 import json
 import os
-import signal
 import statistics
 import sys
 import time
