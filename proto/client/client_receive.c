@@ -101,7 +101,7 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
         shard_on_error(c, shard, &m->error);
         break;
     case PROTO_BYE:
-        /* Its successor may have had our last asks before we read this: queued releases stay. */
+        /* The shard's successor may have our last asks already, so queued releases stay. */
         shard_fall(c, shard, CLIENT_DOWN);
         c->shards[shard].hello_due_us = c->now_us + c->options.probe_us;
         break;

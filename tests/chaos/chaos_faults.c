@@ -299,7 +299,7 @@ static void change_worker(struct lab *lab, const struct lab_fault *f, bool begin
     if (is_kill(f) && begins) {
         p->is_put_off = false;
         if (f->kind == LAB_UPGRADE && w->alive && p->faults.stalls == 0) {
-            if (lab_worker_ns(w) < lab->now_ns) { /* it sleeps */
+            if (lab_worker_ns(w) < lab->now_ns) { /* asleep: its own time is behind */
                 lab_worker_rebase(w, lab->now_ns);
             }
             client_bye(remote_client(w->searcher->remote), lab_us(lab, index, lab_worker_ns(w)));

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """The virtual cluster with 1 to 128 workers: every algorithm gives the sequential score, on 24 positions of chess, 20 of
 Othello and 100 random trees. Each case has two of the algorithms and one number of workers in turn; with STEAL_ALL in
-the environment all of them, and 30 trees. QUICK, or sanitizers in the binaries: each fourth case; SHORT: each third. BIN: the binaries."""
+the environment all of them, and 30 trees. QUICK, or sanitizers in the binaries: each fourth case; SHORT: each third.
+BIN: the binaries."""
 import itertools
 import json
 import os

@@ -15,8 +15,8 @@ import time
 
 import network
 import redis_servers
-from cluster import (STRICT, long_search, STARVED, HEARTBEAT_MS, QUICK, ROOT, SHORT, Cluster, Failure, Process, Shard, answers, check, equal,
-                     main, needs, positions, promised, run, scratch, start, wait_until)
+from cluster import (HEARTBEAT_MS, QUICK, ROOT, SHORT, STARVED, STRICT, Cluster, Failure, Process, Shard, answers, check,
+                     equal, long_search, main, needs, positions, promised, run, scratch, start, wait_until)
 from uci import Talker
 
 reason = network.why_not()  # before anything else: it moves this process into a namespace of its own

@@ -30,8 +30,8 @@ import zipfile
 
 import client
 import redis_servers
-from cluster import (STRICT, STARVED, QUICK, SHORT, ROOT, Process, Shard, answers, ask, ask_alone, check, equal, free_port, main, positions, scratch, start,
-                     wait_until)
+from cluster import (STRICT, STARVED, QUICK, SHORT, ROOT, Process, Shard, answers, ask, ask_alone, check, equal, free_port,
+                     main, positions, scratch, start, wait_until)
 from test_keys import environment, ring
 
 SOURCE = os.path.join(ROOT, "worker/lib/python")
