@@ -29,6 +29,8 @@ enum {
     GRACE_MAX_MS = 1000, /* ... at most as long as the own engine took */
     OUTLIVE_MS = 1000, /* a job ends by itself so long after its answer was due */
     REPORT_EVERY_US = 250000,
+    HELPERS_EVERY_US = 250000, /* a worker that comes and goes does not fill the GUI's log ... */
+    HELPERS_BURST_US = 16 * HELPERS_EVERY_US, /* ... but many may join at once */
     REFUSED_EVERY_US = 10000000,
     WAIT_MS = 50,
 };
@@ -76,7 +78,7 @@ struct front {
     bool is_job_open; /* not stopped */
     uint64_t wait_us; /* others search on until then; 0: they are stopped */
     struct front_core core;
-    uint64_t report_us, refused_us;
+    uint64_t report_us, refused_us, helpers_us;
     unsigned said_workers, said_shards;
     bool said_down;
     uint64_t said_refused;
@@ -238,7 +240,9 @@ static void publish(struct front *f, uint64_t now)
     front_core_sum(&f->core, now, &sum);
     const struct lane *lane = &f->session.lane;
     const unsigned up = client_shards_up(lane->client);
-    if (sum.workers != f->said_workers || up != f->said_shards) {
+    if ((sum.workers != f->said_workers || up != f->said_shards) &&
+        f->helpers_us < now + HELPERS_BURST_US) {
+        f->helpers_us = (f->helpers_us > now ? f->helpers_us : now) + HELPERS_EVERY_US;
         f->said_workers = sum.workers;
         f->said_shards = up;
         printf("info string workers %u shards %u/%u\n", sum.workers, up, f->session.shards);
