@@ -2,7 +2,7 @@
 
 FAULT: a file, whose words count from the next start, "position" or "go" on. At the start: stillborn, unborn (no uciok), slow.
 Before a search: unready (one isready is lost), die-asked (once, of isready), before (once a bestmove that nobody asked for). In it: die, die-once, hang (it reads
-nothing more), or these two at a ply: die-at=9, hang-at=9; deaf (to stop), busy (to isready), late, twice, early (a bestmove at
+nothing more), or these two at a ply: die-at=9, hang-at=9; deaf (to stop), busy (to isready), lazy (answers it 0.3 s after the bestmove), late, twice, early (a bestmove at
 once), illegal, none, half (a line without its end, and death), flood, rubbish, silent (no line of a search). LOG: a file that gets
 each command.
 """
@@ -26,7 +26,7 @@ option name Debug Log File type string default <empty>"""
 
 class Engine:
     def __init__(self, arguments):
-        self.arguments, self.text, self.began, self.limits, self.depth, self.faults = arguments, b"", None, {}, 0, {}
+        self.arguments, self.text, self.began, self.limits, self.depth, self.faults, self.owed = arguments, b"", None, {}, 0, {}, 0
 
     def say(self, text):
         os.write(1, (text + "\n").encode())
@@ -76,6 +76,10 @@ class Engine:
         moves = ["e2e5"] if "illegal" in self.faults else ["(none)"] if "none" in self.faults else self.arguments.line.split()
         for _ in range(2 if "twice" in self.faults else 1):
             self.say(f"bestmove {moves[0]}" + (f" ponder {moves[1]}" if len(moves) > 1 else ""))
+        if self.owed:
+            time.sleep(0.3)
+            self.say("\n".join(self.owed * ["readyok"]))
+            self.owed = 0
 
     def search(self):
         passed = time.monotonic() - self.began
@@ -112,7 +116,9 @@ class Engine:
                 self.die_once()
             if self.began is None and self.faults.pop("before", None) is not None:
                 self.say("info depth 50 score cp 900 nodes 9 pv h2h4\nbestmove h2h4")
-            if "busy" not in self.faults if self.began is not None else self.faults.pop("unready", None) is None:
+            if "lazy" in self.faults and self.began is not None:
+                self.owed += 1
+            elif "busy" not in self.faults if self.began is not None else self.faults.pop("unready", None) is None:
                 self.say("readyok")
         elif word == "position":
             self.next_faults()

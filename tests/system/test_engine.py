@@ -419,6 +419,25 @@ def test_isready_is_answered_though_the_engine_reads_none():
     front.quit()
 
 
+def test_a_bestmove_counts_for_the_last_go():
+    """The engine answers a question late, and says a move that nobody asked for before the next search."""
+    own = Fake()
+    front = Front(own)
+    own.set("lazy")
+    front.say("position startpos", "go infinite")
+    front.expect("^info depth 3 ")
+    front.say("isready", "stop")
+    front.expect(BEST)
+    own.set("before")
+    front.say("position startpos", "go infinite")
+    front.expect("^readyok$")
+    front.expect("^info depth 3 ")
+    front.say("stop")
+    equal(front.expect(BEST)[1], "e2e4", front.tail())
+    check("h2h4" not in front.out(), front.out())
+    front.quit()
+
+
 def test_a_workers_engine_fails():
     shard = Shard()
     other = Fake(line="d2d4 d7d5", score=50)
@@ -602,7 +621,8 @@ TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a
          test_limits_reach_the_others, test_ponder, test_ponderhit_to_an_engine_that_dies_before_its_search,
          test_options_agree_or_the_worker_is_left_out,
          test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails, test_any_faults_at_any_time,
-         test_without_an_end_stop_ends, test_isready_is_answered_though_the_engine_reads_none, test_a_workers_engine_fails,
+         test_without_an_end_stop_ends, test_isready_is_answered_though_the_engine_reads_none,
+         test_a_bestmove_counts_for_the_last_go, test_a_workers_engine_fails,
          test_two_front_ends, test_a_long_game, test_the_end_of_the_input_awaits_the_move, test_nothing_is_left,
          test_commands_that_are_wrong, test_metrics, test_keys, test_the_worker_of_compose]
 

@@ -20,6 +20,7 @@ enum {
     PATIENCE_MS = 100, /* a signal that comes right before a wait does not end it */
     QUIT_MS = 500,
     QUIT_STEP_MS = 5,
+    SETTLE_MS = 50, /* after a readyok: those of earlier questions may follow */
     REVIVE_MS = 100, /* after the second death in a row; twice as long after each more ... */
     REVIVE_DOUBLED_MAX = 3,
     NOT_RUN = 126, /* exit status, a shell's, too */
@@ -101,8 +102,9 @@ static void clear(struct uci_engine *e)
     e->unsent_used = 0;
     e->has_ended = e->answers = e->stops = false;
     e->done = e->asked; /* nobody answers them any more */
-    e->barrier = e->probe = e->lost = 0;
-    e->due_us = 0;
+    e->barrier = e->probe = 0;
+    e->lost = false;
+    e->due_us = e->settle_us = 0;
 }
 
 /* `patience_ms`: so long it may take to end by itself. */
@@ -256,6 +258,7 @@ uint32_t uci_engine_ask(struct uci_engine *e, uint64_t now_us)
     if (e->state == UCI_ENGINE_IDLE) {
         e->due_us = clock_after_ms(now_us, UCI_ENGINE_READY_MS);
     }
+    e->settle_us = e->settle_us != 0 ? clock_after_ms(now_us, SETTLE_MS) : 0;
     return ++e->asked;
 }
 
@@ -322,21 +325,17 @@ static enum uci_said greet(struct uci_engine *e, const char *line)
     return UCI_NOTHING;
 }
 
-static enum uci_said on_ready(struct uci_engine *e, uint64_t now_us)
+/* `done` has grown. */
+static enum uci_said go_on(struct uci_engine *e, uint64_t now_us)
 {
-    if (e->done == e->asked) {
-        return UCI_NOTHING; /* nobody asked */
-    }
-    e->done++;
-    e->answers |= e->state == UCI_ENGINE_SEARCHING && (int32_t)(e->done - e->barrier) > 0;
-    e->probe = e->probe != 0 && (int32_t)(e->done - e->probe) >= 0 ? 0 : e->probe;
-    if (e->lost > 0 && e->state <= UCI_ENGINE_PREPARING) {
-        e->done = e->asked;
-        e->lost = 0;
+    const bool is_passed = (int32_t)(e->done - e->barrier) >= 0;
+    if (e->done == e->asked || (e->state == UCI_ENGINE_PREPARING && is_passed)) {
+        e->lost = false;
+        e->settle_us = 0;
     }
     if (e->state == UCI_ENGINE_IDLE) {
         e->due_us = e->done == e->asked ? 0 : clock_after_ms(now_us, UCI_ENGINE_READY_MS);
-    } else if (e->state == UCI_ENGINE_PREPARING && (int32_t)(e->done - e->barrier) >= 0) {
+    } else if (e->state == UCI_ENGINE_PREPARING && is_passed) {
         e->state = UCI_ENGINE_SEARCHING;
         e->due_us = 0;
         uci_engine_send(e, "%s", e->go != NULL ? e->go : "go depth 1");
@@ -345,6 +344,20 @@ static enum uci_said on_ready(struct uci_engine *e, uint64_t now_us)
         }
     }
     return UCI_READY;
+}
+
+static enum uci_said on_ready(struct uci_engine *e, uint64_t now_us)
+{
+    if (e->done == e->asked) {
+        return UCI_NOTHING; /* nobody asked */
+    }
+    e->done++;
+    e->answers |= e->state == UCI_ENGINE_SEARCHING && (int32_t)(e->done - e->barrier) > 0;
+    e->probe = e->probe != 0 && (int32_t)(e->done - e->probe) >= 0 ? 0 : e->probe;
+    if (e->lost && e->state <= UCI_ENGINE_PREPARING) {
+        e->settle_us = clock_after_ms(now_us, SETTLE_MS);
+    }
+    return go_on(e, now_us);
 }
 
 static enum uci_said take(struct uci_engine *e, const char *line, uint64_t now_us)
@@ -363,12 +376,12 @@ static enum uci_said take(struct uci_engine *e, const char *line, uint64_t now_u
             return UCI_NOTHING; /* of an earlier "go", or said twice, or of no move */
         }
         e->state = UCI_ENGINE_IDLE;
-        e->lost = e->asked - e->done;
+        e->lost = e->asked != e->done;
         e->due_us = 0;
         e->probe = 0;
         e->deaths = 0;
-        if (e->lost > 0) {
-            (void)uci_engine_ask(e, now_us); /* whose answer is one to all of them */
+        if (e->lost) {
+            (void)uci_engine_ask(e, now_us); /* which it answers, whether the others or not */
         }
         return UCI_BESTMOVE;
     }
@@ -424,6 +437,10 @@ enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line
         bury(e);
         return UCI_DIED;
     }
+    if (e->settle_us != 0 && now_us >= e->settle_us) {
+        e->done = e->asked; /* the rest are lost */
+        return go_on(e, now_us);
+    }
     return UCI_NOTHING;
 }
 
@@ -446,6 +463,9 @@ bool uci_engine_wait(struct uci_engine *e, const struct lane *lane, int input, u
         {.fd = has_engine && e->unsent_used > 0 ? e->in : -1, .events = POLLOUT}};
     unsigned files = OURS;
     uint64_t now = clock_us(), due_us = UINT64_MAX;
+    if (has_engine && e->settle_us != 0 && e->settle_us < until_us) {
+        until_us = e->settle_us;
+    }
     if (lane != NULL) {
         files += lane->descriptors(lane->self, file + OURS, FILES_MAX - OURS, &due_us);
         until_us = due_us < until_us ? due_us : until_us;
