@@ -100,13 +100,14 @@ def replace(processes, index, kind, *arguments):
     processes[index] = kind(*arguments)
 
 
+LOTTERY = 0.1  # seconds left for a game, from which on the machine's moods decide
 # Seconds at first and for each move, moves until more is added (0: never).
 CLOCKS = ((1, 0.01, 0), (0.7, 0.013, 0), (3, 0, 0), (1.3, 0, 7), (0.5, 0.1, 0), (2, 0.003, 3))
 
 
 @needs_chess
 def games_at_odd_clocks_while_workers_and_shards_are_killed():
-    """No flag falls: what the machine itself stalls a move is not counted."""
+    """No flag falls, and no clock is nearly empty soon: what the machine itself stalls a move is not counted."""
     rng, stall = random.Random(SEED), Stall()
     print(f"# TEST_SEED={SEED}", flush=True)
     for game in range(1 if SHORT or SANITIZED else 12):
@@ -123,6 +124,9 @@ def games_at_odd_clocks_while_workers_and_shards_are_killed():
                         replace(cluster.workers, which, Worker, cluster.servers)
                     else:
                         replace(cluster.shards, which, Shard, cluster.shards[which].port)
+                if moves == 0 and clock[board.turn] < LOTTERY:
+                    check(len(board.move_stack) >= 60, f"TEST_SEED={SEED}: game {game}: the time is gone after", len(board.move_stack), "plies")
+                    break
                 turn, left = board.turn, moves - len(board.move_stack) // 2 % moves if moves else None
                 limit = chess.engine.Limit(white_clock=clock[chess.WHITE], white_inc=each, black_clock=clock[chess.BLACK],
                                            black_inc=each, remaining_moves=left)
