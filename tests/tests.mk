@@ -94,7 +94,7 @@ SIM_TIMEOUT    := 900
 PERFT_MAX_LEAVES ?= 200000
 FUZZ_RUNS        ?= 200000
 # Of the slow ones so much less: NAME:DIVISOR. That of the core takes a seed first, and steps.
-FUZZ_LESS := ggf:5 zmtp:5 letter:5 bag_letter:5 proof:50
+FUZZ_LESS := ggf:10 zmtp:5 letter:5 bag_letter:5 proof:50
 FUZZ_ARGS = $(shell expr $(FUZZ_RUNS) / $(or $(patsubst $(1):%,%,$(filter $(1):%,$(FUZZ_LESS))),1)) 1
 FUZZ_ARGS_ttcore = 1 $(shell expr $(FUZZ_RUNS) / 1000)
 export PERFT_MAX_LEAVES
@@ -212,7 +212,7 @@ waiting:
 
 # Everything else, and the parts of `make test` for longer.
 LONG_GROUPS := deploy|unit, release|system, tsan|attacks, release|attacks, dev|soak, release
-LONG := OTHELLO_EMPTIES=28 STEAL_ALL=1 STORMS=10000 CHANGES=1000 FUZZ_RUNS=20000000 RUNS=2000 ITERATIONS=500 DRAWS=1000 \
+LONG := OTHELLO_EMPTIES=27 STEAL_ALL=1 STORMS=10000 CHANGES=1000 FUZZ_RUNS=20000000 RUNS=2000 ITERATIONS=250 DRAWS=500 \
         ENGINE_ROUNDS=1000 \
         MATERIALS="KQK KRK KPK KRKN KQKN KRKB KBBK KBPK KPKP KRKP KQKP"
 test-long: export TEST_GROUPS := lint|unit, dev|unit, tsan|fuzz, dev|system, release|system, dev|without redis|sim, release|$(LONG_GROUPS)
