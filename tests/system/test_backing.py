@@ -179,7 +179,7 @@ def a_redis_that_reads_its_file_is_waited_for():
 def a_redis_that_answers_nothing_keeps_nobody_waiting():
     with shard_over_redis() as (redis, port, server):
         redis.process.send_signal(signal.SIGSTOP)
-        for round_trip in range(100):
+        for round_trip in range(20):
             before = fill(server, keys=100, first=1 + 100 * round_trip)
         check(len(before) > 0, "no results")
         wait_until(lambda: server.stats()["backing_lost"] == 1, "the loss is seen")
