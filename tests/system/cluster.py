@@ -38,7 +38,8 @@ SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tes
 SLACK = float(os.environ.get("SLACK", "10")) * SLOWNESS  # for promised times
 BUILD = next((part for part in os.path.normpath(BIN).split(os.sep) if part in ("dev", "tsan")), "release")
 SANITIZED = BUILD != "release"
-PATIENCE = 60.0 * SLOWNESS  # seconds that anything may take; conditions come much earlier
+SLOW_BUILD = {"dev": 2, "tsan": 5}.get(BUILD, 1)  # so many times a sanitizer slows programs
+PATIENCE = 60.0 * SLOWNESS * SLOW_BUILD  # seconds that anything may take; conditions come much earlier
 STARVED = "on a busy machine a process may get no CPU for so long that others rightly take it for dead"
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
