@@ -38,7 +38,7 @@ SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tes
 SLACK = float(os.environ.get("SLACK", "10")) * SLOWNESS  # for promised times
 BUILD = next((part for part in os.path.normpath(BIN).split(os.sep) if part in ("dev", "tsan")), "release")
 SANITIZED = BUILD != "release"
-SLOW_BUILD = {"dev": 2, "tsan": 5}.get(BUILD, 1)  # so many times a sanitizer slows programs
+SLOW_BUILD = {"dev": 2, "tsan": 5}.get(BUILD, 1)  # how much a sanitizer slows a program
 PATIENCE = 60.0 * SLOWNESS * SLOW_BUILD  # seconds that anything may take; conditions come much earlier
 STARVED = "on a busy machine a process may get no CPU for so long that others rightly take it for dead"
 LIBC = ctypes.CDLL(None)

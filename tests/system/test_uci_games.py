@@ -100,14 +100,14 @@ def replace(processes, index, kind, *arguments):
     processes[index] = kind(*arguments)
 
 
-LOTTERY = 0.1  # seconds left for a game, from which on the machine's moods decide
+LOTTERY = 0.1  # with fewer seconds left for the game, a busy machine decides whose flag falls
 # Seconds at first and for each move, moves until more is added (0: never).
 CLOCKS = ((1, 0.01, 0), (0.7, 0.013, 0), (3, 0, 0), (1.3, 0, 7), (0.5, 0.1, 0), (2, 0.003, 3))
 
 
 @needs_chess
 def games_at_odd_clocks_while_workers_and_shards_are_killed():
-    """No flag falls, and no clock is nearly empty soon: what the machine itself stalls a move is not counted."""
+    """No flag falls, and no clock is nearly empty before ply 60. The time for which the machine stalls a move is not counted."""
     rng, stall = random.Random(SEED), Stall()
     print(f"# TEST_SEED={SEED}", flush=True)
     for game in range(1 if SHORT or SANITIZED else 12):

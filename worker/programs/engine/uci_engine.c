@@ -20,7 +20,7 @@ enum {
     PATIENCE_MS = 100, /* a signal that comes right before a wait does not end it */
     QUIT_MS = 500,
     QUIT_STEP_MS = 5,
-    SETTLE_MS = 50, /* after a readyok: those of earlier questions may follow */
+    SETTLE_MS = 50, /* of silence after a late readyok: then no more of them follow */
     REVIVE_MS = 100, /* after the second death in a row; twice as long after each more ... */
     REVIVE_DOUBLED_MAX = 3,
     NOT_RUN = 126, /* exit status, a shell's, too */
@@ -354,7 +354,7 @@ static enum uci_said on_ready(struct uci_engine *e, uint64_t now_us)
     e->done++;
     e->answers |= e->state == UCI_ENGINE_SEARCHING && (int32_t)(e->done - e->barrier) > 0;
     e->probe = e->probe != 0 && (int32_t)(e->done - e->probe) >= 0 ? 0 : e->probe;
-    if (e->lost && e->state <= UCI_ENGINE_PREPARING) {
+    if (e->lost) {
         e->settle_us = clock_after_ms(now_us, SETTLE_MS);
     }
     return go_on(e, now_us);

@@ -74,9 +74,9 @@ struct uci_engine {
     uint64_t due_us; /* when it is given up; 0: never */
     uint64_t active_us, start_us; /* its last line; not started again before */
     uint32_t barrier, probe; /* questions that "go", and a sign of life, wait for; 0: none */
-    bool lost; /* a question was open at the last bestmove: an engine may read none while it
-                  searches, and answer later or never ... */
-    uint64_t settle_us; /* ... it counts as answered then; 0: none is, as yet */
+    bool lost; /* questions were open at the last bestmove: the engine may answer them later, or
+                  never ... */
+    uint64_t settle_us; /* ... they count as answered then; 0: no answer has come yet */
     bool stops; /* right after the "go" that waits */
     bool answers; /* it has answered a question during a search */
     char *go; /* the command that waits for the barrier */
