@@ -178,17 +178,20 @@ lint: deps-test forget-totals ## format, layers, circles, words, language, sizes
 	@$(AGAIN) run-lint
 	@$(SUM)
 
-# It leaves out what takes longest: what waits for time-outs, for Redis servers, for cables.
-CHECK_UNIT   := $(filter-out tests/unit/redis/% tests/unit/lib/%,$(UNIT))
+# It leaves out what takes longest: what waits for time-outs, for Redis servers, for cables, or draws many cases.
+CHECK_UNIT   := $(filter-out tests/unit/redis/% tests/unit/lib/% tests/unit/lab/% %/test_search_steal.c %/test_proto_client_random.c,$(UNIT))
 CHECK_SYSTEM := $(call system_named,bad_peers cluster failure pictures othello_protocols python_client roles uci)
 check: export TEST_GROUPS := lint|unit, dev|system, dev|sim, dev
 check: deps-test forget-totals ## quick tests and lint, 2 minutes on two idle CPUs after a build of 1 to 2 minutes
 	$(call build,dev,all unit build/dev/tools/bombard build/dev/bin/abdada-chaos UNIT="$(CHECK_UNIT)")
-	@$(AGAIN) run-lint
-	@$(AGAIN) MODE=dev run-unit UNIT="$(CHECK_UNIT)"
-	@QUICK=1 $(AGAIN) MODE=dev run-system SYSTEM="$(CHECK_SYSTEM)"
-	@QUICK=1 $(AGAIN) MODE=dev run-sim RUNS=45
+	@$(AGAIN) -k -j2 checking check-waiting || true # as in test, below
 	@$(SUM)
+checking:
+	@+$(AGAIN) run-lint
+	@+$(AGAIN) MODE=dev run-unit UNIT="$(CHECK_UNIT)"
+	@+QUICK=1 $(AGAIN) MODE=dev run-sim RUNS=30
+check-waiting:
+	@+QUICK=1 $(AGAIN) MODE=dev run-system SYSTEM="$(CHECK_SYSTEM)"
 
 test: export TEST_GROUPS := lint|unit, dev|unit, tsan|fuzz, dev|system, release|system, dev|without redis|sim, release
 test: deps-test forget-totals ## what every change must pass: 12 minutes on two idle CPUs

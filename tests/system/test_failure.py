@@ -924,7 +924,7 @@ def output_that_cannot_be_written_is_a_failure_of_every_command():
 
 QUICK_TESTS = [
     a_worker_older_than_every_shard_takes_part, a_shard_that_restarts_is_used_again,
-    a_worker_that_stalled_takes_part_again, late_answers_do_no_harm,
+    a_worker_that_stalled_takes_part_again,
     front_ends_share_the_workers_evenly, a_killed_front_end_frees_the_workers,
     sigterm_to_workers_ends_what_is_in_flight_at_once, sigterm_to_a_front_end_leaves_nothing,
     sessions_are_bounded, jobs_are_bounded, batches_and_messages_are_bounded, inflight_entries_are_bounded,
