@@ -14,8 +14,8 @@ are no accident, and none is run again. A program that a sanitizer, valgrind, a 
 not run again either. The totals count the programs that needed it, and name each as UNSTABLE.
 
 On a busy or a slow machine all time-outs grow: as many times as a fixed piece of work takes longer, at the start or when
-one is over (twice at most: what hangs may itself be what makes it slow), than on an idle machine of today. Programs find
-the number in SLOWNESS.
+one is over (twice at most: what hangs may itself be what makes it slow), than on an idle machine of today. SLOWNESS
+gives that number, to the runner and to its programs.
 
 TEST_GROUPS="NAME|NAME|...", of `make test`: the groups that there are. The runner says which of them begins, and notes in
 the totals which are expected. --sum counts a group that did not report as a failure. Groups may run beside each other, and
@@ -364,7 +364,8 @@ def main():
     part = f"{os.getpid()}-{time.monotonic_ns()}"
     if a.totals:
         begin_group(a, part)
-    os.environ["SLOWNESS"] = f"{slowness():.2f}"
+    if "SLOWNESS" not in os.environ:
+        os.environ["SLOWNESS"] = f"{slowness():.2f}"
     begin, counts, failures = time.monotonic(), [0, 0, 0], []
     with concurrent.futures.ThreadPoolExecutor(max(1, a.jobs)) as pool:
         if a.step:
