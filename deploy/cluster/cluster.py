@@ -412,11 +412,11 @@ def logs(cluster, supplies, a):
     return 1 if any(host.trouble for host in hosts) else 0
 
 
-EXAMPLE = """A file for two hosts; deploy/cluster.example.toml says what else there is:
+EXAMPLE = """A file for two hosts; deploy/cluster.example.toml shows every key:
 
   name = "chess"
   [[host]]
-  ssh = "host-a"                  # as you would say to ssh
+  ssh = "host-a"                  # as you write it after ssh
   ttserver = { memory = "4G" }
   [[host]]
   ssh = "host-b"
@@ -428,22 +428,22 @@ Examples:
   $ abdada cluster -f office.toml status
 """
 COMMANDS = {
-    "up": (up, "start what the file says",
+    "up": (up, "start the programs that the file describes",
            "Copies programs and keys, starts shards, then workers, and waits until all are ready. What runs as the "
            "file says is left alone, what differs from it is restarted, what is not in it any more is stopped."),
     "status": (status, "show what runs", "Shows what runs. Exit status 1 if something is not up."),
     "logs": (logs, "print logs, or follow them",
              "Prints the last lines of the logs, with host and program before each."),
     "restart": (restart, "start programs again", "Does what `up` does, and starts what runs again."),
-    "upgrade": (upgrade, "put other programs in their place, host by host",
+    "upgrade": (upgrade, "replace the programs, one host after the other",
                 "Does what `up` does, but for one host after the other, in the order of the file: each when all shards "
                 "are up again, as `abdada top` sees them, and all workers are back there, and jobs that all shards had, so that searches go on. A "
                 "host whose shards are down is the first; none is touched while a shard of another one is down. What "
                 "a shard has in its table is lost unless it has --snapshot or --backing. Ends with the first host "
                 "that fails; the others stay as they are, and `upgrade` again continues."),
     "bench": (bench, "measure what the hosts bring",
-              "Measures the running cluster with one host, two and all: nodes, depth in a time, an ending, talk. In about ten "
-              "minutes, during which workers are stopped and started again; nobody else should search."),
+              "Measures the running cluster with one host, two and all: nodes, depth in a time, an Othello ending, time for messages. In about ten "
+              "minutes, during which workers are stopped and started again; let no other search run meanwhile."),
     "down": (down, "stop everything and remove it",
              "Stops everything, and removes what `up` has copied. Keys here and snapshots of shards stay."),
 }
@@ -487,7 +487,7 @@ def read_arguments(words, version):
         if name == "logs":
             command.add_argument("-n", "--lines", type=int, default=20, metavar="N",
                                  help="lines of each program (default 20)")
-            command.add_argument("--follow", action="store_true", help="go on with what they say from now on")
+            command.add_argument("--follow", action="store_true", help="print new lines as they appear")
     a = parser.parse_args(words)
     if getattr(a, "lines", 0) < 0 or getattr(a, "timeout", 1) < 1:
         parser.error("--lines must not be negative" if hasattr(a, "lines") else "--timeout must be 1 or more")

@@ -69,7 +69,7 @@ const char *handshake_refusal(struct handshake *h)
             h->is_final = true;
             return h->has_keys ? "has no keys, and we do: give it some, or leave out --keys and "
                                  "ABDADA_KEYS"
-                               : "needs keys: say --keys DIR, or set ABDADA_KEYS";
+                               : "needs keys: add --keys DIR, or set ABDADA_KEYS";
         }
         if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
             h->closed = 0;

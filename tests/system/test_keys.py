@@ -239,7 +239,7 @@ def searches_alone(shard, keys, says, again=True):
 def test_without_a_key_nobody_is_let_in_and_stderr_says_why():
     with ring() as keys:
         shard = Shard(0, "--keys", keys)
-        searches_alone(shard, None, "needs keys: say --keys DIR")
+        searches_alone(shard, None, "needs keys: add --keys DIR")
         status, row = figures(shard.address, keys)
         equal((status, row["sessions_opened"]), (0, 1))  # that of `top` itself
         shard.end()
