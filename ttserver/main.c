@@ -211,12 +211,8 @@ static enum err visit(const struct options_host_port *name, const struct keys_cl
         return err;
     }
     err = zeromq_lane(zeromq, keys, &lane);
-    if (err == ERR_OK) {
-        err = lane_open(&lane, &options);
-    }
-    if (err == ERR_OK) {
-        err = await_welcome(&lane, zeromq, begin_us + CHECK_US, &refusal);
-    }
+    err = err ? err : lane_open(&lane, &options);
+    err = err ? err : await_welcome(&lane, zeromq, begin_us + CHECK_US, &refusal);
     *why = refusal != NULL ? refusal : err == ERR_ABSENT ? "no shard answers there" : err_text(err);
     lane_close(&lane);
     zeromq_close(&zeromq);

@@ -90,9 +90,8 @@ static enum err open_crew(struct crew *c, const struct keys_client *keys, char w
     const struct host_table_wait host_wait = {.self = &wait, .waiting = cli_say_waiting};
     enum err err = cli_check_memory(r->hash_mib, NULL, r->threads, why, LANES_WHY_MAX);
     err = err ? err : lanes_open(&c->lanes, &address, r->threads, program, why);
-    if (err == ERR_OK) {
-        err = embedded_open_on_host(&c->table, r->hash_mib << 20, r->threads, group, &host_wait);
-    }
+    err = err ? err
+              : embedded_open_on_host(&c->table, r->hash_mib << 20, r->threads, group, &host_wait);
     for (unsigned i = 0; i < r->threads && err == ERR_OK; i++) {
         char name[CLIENT_NAME_MAX + 1]; /* with several threads, the thread's number after it */
         snprintf(name, sizeof name, r->threads > 1 ? "%s.%u" : "%s",
@@ -198,9 +197,7 @@ static int serve(struct crew *c)
     sem_init(&c->tried, 0, 0);
     enum err err = open_crew(c, keys, why);
     keys_wipe(&room, sizeof room);
-    if (err == ERR_OK) {
-        err = serve_metrics(c, why);
-    }
+    err = err ? err : serve_metrics(c, why);
     for (unsigned i = 0; i < c->resources.threads && err == ERR_OK; i++) {
         int error = pthread_create(&c->member[i].thread, NULL, run_member, &c->member[i]);
         if (error != 0) {
@@ -285,9 +282,7 @@ int main(int argc, char *argv[])
     signals_default();
     options_about = build_about;
     int status = config_parse(&options, argc, argv, NULL, NULL);
-    if (status < 0) {
-        status = cli_table_environment(program, &crew.resources.table, true);
-    }
+    status = status < 0 ? cli_table_environment(program, &crew.resources.table, true) : status;
     if (status < 0 && engine == NULL && owners.count > 0) {
         status = options_wrong(program, "--engine-option is for --engine");
     }

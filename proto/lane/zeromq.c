@@ -169,9 +169,7 @@ enum err zeromq_open(struct zeromq **out, const struct options_host_port *server
         z->flags = flags;
         err = open_context(z, why);
     }
-    if (err == ERR_OK) {
-        err = shard_addresses_open(&z->addresses, server, servers, program);
-    }
+    err = err ? err : shard_addresses_open(&z->addresses, server, servers, program);
     if (err != ERR_OK) {
         if (why[0] == '\0') {
             snprintf(why, ZEROMQ_WHY_MAX, "%s", err_text(err));

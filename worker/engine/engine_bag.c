@@ -531,9 +531,7 @@ static enum err open_run(struct bag_run *r, struct engine *e, const struct engin
     r->job.has_bag = true;
     bag->position(bag->self, 0, text);
     enum err err = job_set_position(&r->job, r->job.game, text, why, sizeof why);
-    if (err == ERR_OK) {
-        err = bag_core_open(&r->core, bag->count, e->options.threads);
-    }
+    err = err ? err : bag_core_open(&r->core, bag->count, e->options.threads);
     if (err == ERR_OK) {
         bag_core_set_until(&r->core, r->room);
     }

@@ -565,9 +565,7 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
     process_name_default(e->name);
     e->host = calloc(FRONT_WORKERS_MAX + 1, sizeof *e->host);
     enum err err = front_core_open(&e->front, 0);
-    if (err == ERR_OK) {
-        err = mailboxes_open(&e->mailboxes, options->threads, true);
-    }
+    err = err ? err : mailboxes_open(&e->mailboxes, options->threads, true);
     e->has_letters = !is_alone && options->table.redis == NULL;
     if (e->thread == NULL || e->host == NULL) {
         err = ERR_NOMEM;
@@ -576,13 +574,10 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
         err = lanes_open(&e->lanes, &options->table, options->threads, options->program, why);
         e->shards = err == ERR_OK ? lanes_shards(e->lanes) : 0;
     }
-    if (err == ERR_OK) {
-        err = embedded_open_on_host(&e->table, options->hash_bytes, options->threads, group,
-                                    options->wait);
-    }
-    if (err == ERR_OK) {
-        err = open_threads(e);
-    }
+    err = err ? err
+              : embedded_open_on_host(&e->table, options->hash_bytes, options->threads, group,
+                                      options->wait);
+    err = err ? err : open_threads(e);
     e->options.table.keys = NULL;
     if (err != ERR_OK) {
         if (why[0] == '\0') {

@@ -235,9 +235,7 @@ static void search_item(struct worker *w, const struct env_port *env)
     enum err err = job_set_position(&w->job, w->job.game, bag->has.text[0], why, sizeof why);
     w->job.is_next = true; /* search_bag said HELLO */
     w->job.alone_ms = bag->has.is_shared ? 0 : BAG_ALONE_MS;
-    if (err == ERR_OK) {
-        err = searcher_begin(&w->searcher, &w->job, env, bag->has.is_shared ? w->seed : 0);
-    }
+    err = err ? err : searcher_begin(&w->searcher, &w->job, env, bag->has.is_shared ? w->seed : 0);
     found->is_refused = err != ERR_OK;
     if (err == ERR_OK) {
         search_run(w->searcher.search, NULL, NULL, &found->result);
@@ -324,9 +322,7 @@ static void search_job(struct worker *w, const struct job_offer *offer)
         job_free(&w->job);
         return;
     }
-    if (err == ERR_OK) {
-        err = searcher_begin(&w->searcher, &w->job, &env, w->seed);
-    }
+    err = err ? err : searcher_begin(&w->searcher, &w->job, &env, w->seed);
     if (err == ERR_OK) {
         worker_core_begin(&w->core, name, w->job.time_ms, now_us(w));
         w->line_depth = 0;
@@ -406,9 +402,7 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
     searcher.client.role = PROTO_WORKER;
     searcher.events = (struct remote_events){w, on_event};
     enum err err = options->has_letters ? mailboxes_open(&w->mailboxes, 1, false) : ERR_OK;
-    if (err == ERR_OK) {
-        err = searcher_open(&w->searcher, &searcher);
-    }
+    err = err ? err : searcher_open(&w->searcher, &searcher);
     if (err == ERR_OK && w->mailboxes != NULL) {
         mailboxes_connect(w->mailboxes, 0, w->searcher.remote, instance);
     }

@@ -303,12 +303,8 @@ static enum err open_parts(struct lab_worker *w)
     if (err == ERR_OK && w->index >= lab->machines) {
         return fiber_open(&w->fiber, STACK_BYTES, run, w);
     }
-    if (err == ERR_OK) {
-        err = join_host(w, seed);
-    }
-    if (err == ERR_OK) {
-        err = algorithms_open_work(&w->peers);
-    }
+    err = err ? err : join_host(w, seed);
+    err = err ? err : algorithms_open_work(&w->peers);
     if (err != ERR_OK) {
         return err;
     }

@@ -390,9 +390,7 @@ int cli_top(int argc, char *argv[])
         .table = table,
     };
     int status = config_parse(&options, argc, argv, NULL, NULL);
-    if (status < 0) {
-        status = cli_table_environment(program, &t.table, true);
-    }
+    status = status < 0 ? cli_table_environment(program, &t.table, true) : status;
     if (status < 0 && t.web_at.host[0] != '\0' && (t.once || t.json)) {
         status = options_wrong(program, "--web excludes --once and --json");
     }

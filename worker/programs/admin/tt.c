@@ -290,9 +290,7 @@ int cli_tt(int argc, char *argv[])
     unsigned operands = 0;
     clear_command(&tt);
     int status = read_options(&tt, argc, argv, operand, &operands);
-    if (status < 0) {
-        status = cli_table_environment(tt_program, &tt.table, true);
-    }
+    status = status < 0 ? cli_table_environment(tt_program, &tt.table, true) : status;
     if (status >= 0) {
         return status;
     }

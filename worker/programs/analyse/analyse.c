@@ -646,9 +646,7 @@ static int run(const char *name, analyse_read *read, int argc, char *argv[])
         .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
     };
     int status = read(&a, argc, argv);
-    if (status < 0) {
-        status = analyse_resolve(&a);
-    }
+    status = status < 0 ? analyse_resolve(&a) : status;
     a.job.keeps_endings = a.proof != NULL;
     if (a.all) {
         a.line = line;

@@ -89,9 +89,7 @@ int cli_bench(int argc, char *argv[])
         return log_fail(program, "a table of %d MiB %s", HASH_MIB, why);
     }
     enum err err = engine_open(&engine, &engine_options, why);
-    if (err == ERR_OK) {
-        err = search_cases(engine, &sum, why);
-    }
+    err = err ? err : search_cases(engine, &sum, why);
     engine_close(&engine);
     if (err != ERR_OK) {
         return log_fail(program, "%s", err_text(err));

@@ -316,9 +316,7 @@ int othello_player_main(struct othello_player *p, int argc, char *argv[])
     p->resources = (struct cli_resources){
         .threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64, .game = games_by_name(p->game)};
     int status = read_options(p, argc, argv);
-    if (status < 0) {
-        status = gui_open(&p->gui, p->program) ? play(p) : 1;
-    }
+    status = status >= 0 ? status : gui_open(&p->gui, p->program) ? play(p) : 1;
     searching_metrics_close(&p->metrics);
     engine_close(&p->gui.engine);
     job_free(&p->record.job);

@@ -199,9 +199,7 @@ enum err proof_reader_move(struct proof_reader *r, unsigned *square, char *why)
         if (err == ERR_OK && (length < 3 || !is_square(line))) {
             err = ERR_ABSENT;
         }
-        if (err == ERR_OK) {
-            err = proof_reader_line(r, why);
-        }
+        err = err ? err : proof_reader_line(r, why);
         if (err == ERR_OK && length > 2 * PROOF_LINE_MOVES + 1) {
             snprintf(why, PROOF_WHY_MAX, "line %u has more than %d moves", r->number,
                      PROOF_LINE_MOVES);

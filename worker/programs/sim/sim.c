@@ -705,15 +705,9 @@ int cli_sim(int argc, char *argv[])
     };
     (void)signal(SIGCHLD, SIG_DFL); /* it waits for gnuplot, also as process 1 */
     int status = read_options(&s, argc, argv);
-    if (status < 0) {
-        status = resolve(&s);
-    }
-    if (status < 0) {
-        status = check_memory(&s);
-    }
-    if (status < 0) {
-        status = s.uci ? play(&s) : run_speedups(&s);
-    }
+    status = status < 0 ? resolve(&s) : status;
+    status = status < 0 ? check_memory(&s) : status;
+    status = status >= 0 ? status : s.uci ? play(&s) : run_speedups(&s);
     job_free(&s.job);
     return status;
 }

@@ -140,9 +140,7 @@ static enum err parse_mix(const char *text, void *value)
     }
     snprintf(word, sizeof word, "%.*s", (int)length, text);
     enum err err = options_unsigned(word, 1, MIX_MAX, &asks);
-    if (err == ERR_OK) {
-        err = options_unsigned(text + length + 1, 0, MIX_MAX, &stores);
-    }
+    err = err ? err : options_unsigned(text + length + 1, 0, MIX_MAX, &stores);
     if (err == ERR_OK) {
         *mix = (struct mix){(uint32_t)asks, (uint32_t)stores};
     }
@@ -401,9 +399,7 @@ static bool open_client(struct bench *b, unsigned index)
         c->next = index * 997 % b->load.count;
         err = open_arrays(c) ? open_lane(c, index) : ERR_NOMEM;
     }
-    if (err == ERR_OK) {
-        err = await_welcomes(c, &shard, &why);
-    }
+    err = err ? err : await_welcomes(c, &shard, &why);
     const struct options_host_port *at = &b->servers.server[shard];
     options_host_port_text(at->host, at->port, address, sizeof address);
     if (err == ERR_OK) {
@@ -734,9 +730,7 @@ int cli_ttbench(int argc, char *argv[])
     };
     b.seed = clock_unique();
     int status = config_parse(&options, argc, argv, NULL, NULL);
-    if (status < 0) {
-        status = cli_environment(program, &b.servers, &b.keys_dir, true);
-    }
+    status = status < 0 ? cli_environment(program, &b.servers, &b.keys_dir, true) : status;
     status = status < 0 ? check_options(&b) : status;
     return status < 0 ? run_and_report(&b) : status;
 }

@@ -113,9 +113,7 @@ static enum err record_position(struct recorder *r, const char *text)
     char why[128];
     void *position = calloc(1, chess->position_size);
     enum err err = position == NULL ? ERR_NOMEM : chess->parse(position, text, why, sizeof why);
-    if (err == ERR_OK) {
-        err = search_open(&search, &options, &table, &env);
-    }
+    err = err ? err : search_open(&search, &options, &table, &env);
     if (err == ERR_OK) {
         r->opens = 0;
         search_set_position(search, position);

@@ -723,9 +723,7 @@ int cli_uci(int argc, char *argv[])
         .table = table,
     };
     int status = config_parse(&options, argc, argv, NULL, NULL);
-    if (status < 0) {
-        status = cli_table_environment(program, &u.resources.table, false);
-    }
+    status = status < 0 ? cli_table_environment(program, &u.resources.table, false) : status;
     if (status >= 0) {
         return status;
     }
