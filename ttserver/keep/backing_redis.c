@@ -151,8 +151,7 @@ enum err backing_link_open(struct backing_link **out, const struct redis_address
 {
     struct backing_link *link = calloc(1, sizeof *link);
     if (link == NULL) {
-        snprintf(why, REDIS_WHY_MAX, "%s", err_text(ERR_NOMEM));
-        return ERR_IO;
+        return err_say(ERR_IO, why, REDIS_WHY_MAX, "%s", err_text(ERR_NOMEM));
     }
     link->end_by_us = end_by_us;
     link->setup = (struct redis_node_setup){

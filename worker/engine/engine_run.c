@@ -552,8 +552,7 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
 {
     struct engine *e = calloc(1, sizeof *e);
     if (e == NULL) {
-        snprintf(why, ENGINE_WHY_MAX, "%s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, ENGINE_WHY_MAX, "%s", err_text(ERR_NOMEM));
     }
     why[0] = '\0';
     bool is_alone = !lanes_is_given(&options->table);

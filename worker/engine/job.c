@@ -40,8 +40,7 @@ enum err job_set_position(struct job *job, const struct game *game, const char *
 {
     void *position = calloc(1, game->position_size);
     if (position == NULL) {
-        snprintf(why, why_size, "%s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, why_size, "%s", err_text(ERR_NOMEM));
     }
     enum err err = game->parse(position, text, why, why_size);
     if (err != ERR_OK) {
@@ -180,10 +179,9 @@ enum err job_from_offer(const struct job_offer *offer, struct job *out, char *wh
     }
     bool any = message->evaluation == PROTO_ANY_EVALUATION;
     if (!any && message->evaluation != game->namespace_id) {
-        snprintf(why, why_size,
-                 "other sources of game or search: its evaluation is %08x, ours %08x",
-                 (uint32_t)message->evaluation, (uint32_t)game->namespace_id);
-        return ERR_ILLEGAL;
+        return err_say(ERR_ILLEGAL, why, why_size,
+                       "other sources of game or search: its evaluation is %08x, ours %08x",
+                       (uint32_t)message->evaluation, (uint32_t)game->namespace_id);
     }
     job.has_bag = message->flags & PROTO_JOB_BAG;
     if (job.has_bag && (any || algorithm_needs_peers(job.algorithm))) {
@@ -195,12 +193,10 @@ enum err job_from_offer(const struct job_offer *offer, struct job *out, char *wh
         return ERR_ILLEGAL;
     }
     if (message->depth > SEARCH_DEPTH_MAX) {
-        snprintf(why, why_size, "%s", err_text(ERR_RANGE));
-        return ERR_RANGE;
+        return err_say(ERR_RANGE, why, why_size, "%s", err_text(ERR_RANGE));
     }
     if ((message->flags & PROTO_JOB_STRICT) && (message->flags & PROTO_JOB_FULL)) {
-        snprintf(why, why_size, "strict and full exclude each other");
-        return ERR_RANGE;
+        return err_say(ERR_RANGE, why, why_size, "strict and full exclude each other");
     }
     job.game = game;
     job.strict = message->flags & PROTO_JOB_STRICT;
@@ -216,8 +212,7 @@ enum err job_from_offer(const struct job_offer *offer, struct job *out, char *wh
         job_set_namespace(&job, (uint32_t)(message->namespace_id >> PROTO_FRESH_SHIFT));
     }
     if (!has_own_namespace(&job)) {
-        snprintf(why, why_size, "its namespace is of another kind of search");
-        return ERR_ILLEGAL;
+        return err_say(ERR_ILLEGAL, why, why_size, "its namespace is of another kind of search");
     }
     char left_out[128];
     enum err err = job_set_position(&job, game, offer->position, left_out, sizeof left_out);

@@ -78,8 +78,7 @@ enum err searching_metrics_open(struct searching_metrics **out,
     }
     struct searching_metrics *m = calloc(1, sizeof *m);
     if (m == NULL) {
-        snprintf(why, HTTP_WHY_MAX, "%s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, HTTP_WHY_MAX, "%s", err_text(ERR_NOMEM));
     }
     m->options = *options;
     m->route[0] = (struct http_route){

@@ -67,8 +67,7 @@ enum err chess_tablebase_open(const char *path, char *why, size_t why_size)
         return ERR_ABSENT;
     }
     if (!tables.init(path) || *tables.largest == 0) {
-        snprintf(why, why_size, "no Syzygy tables in %.200s", path);
-        return ERR_ABSENT;
+        return err_say(ERR_ABSENT, why, why_size, "no Syzygy tables in %.200s", path);
     }
     tables.pieces = *tables.largest;
     return ERR_OK;

@@ -171,15 +171,13 @@ static enum err parse(void *position, const char *text, char *why, size_t why_si
     const long value = strtol(sign + 2, &end, 10);
     if (end == sign + 2 || *end != '\0' || value < -OTHELLO_SCORE_MAX ||
         value > OTHELLO_SCORE_MAX) {
-        snprintf(why, why_size, "a value from %d to %d is wanted", -OTHELLO_SCORE_MAX,
-                 OTHELLO_SCORE_MAX);
-        return ERR_SYNTAX;
+        return err_say(ERR_SYNTAX, why, why_size, "a value from %d to %d is wanted",
+                       -OTHELLO_SCORE_MAX, OTHELLO_SCORE_MAX);
     }
     memcpy(board, text, (size_t)(sign - text));
     board[sign - text] = '\0';
     if (!othello_parse(board, &claim.board, &claim.is_black, line)) {
-        snprintf(why, why_size, "%s", line);
-        return ERR_SYNTAX;
+        return err_say(ERR_SYNTAX, why, why_size, "%s", line);
     }
     claim.value = (int8_t)value;
     claim.is_lower = *sign == '>';

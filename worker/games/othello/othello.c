@@ -19,8 +19,7 @@ static enum err parse(void *position, const char *text, char *why, size_t why_si
     snprintf(why, why_size, "%s", "");
     if (!othello_parse(strcmp(text, "startpos") == 0 ? start : text, &p->board, &p->is_black,
                        line)) {
-        snprintf(why, why_size, "%s", line);
-        return ERR_SYNTAX;
+        return err_say(ERR_SYNTAX, why, why_size, "%s", line);
     }
     return ERR_OK;
 }

@@ -5,7 +5,6 @@
 #include "worker/engine/process_name.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -471,8 +470,7 @@ enum err monitor_open(struct monitor **out, struct cli_session *session,
     const struct client_options options = {.role = PROTO_MONITOR, .instance = clock_unique()};
     struct monitor *mon = calloc(1, sizeof *mon);
     if (mon == NULL) {
-        snprintf(why, LANES_WHY_MAX, "%s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, LANES_WHY_MAX, "%s", err_text(ERR_NOMEM));
     }
     mon->session = session != NULL ? session : &mon->own;
     mon->instance_id = (uint32_t)proto_alias(options.instance);

@@ -276,8 +276,7 @@ static enum err open_web(struct top *t, char why[KEYS_WHY_MAX])
     char reason[HTTP_WHY_MAX], script[HASH_ROOM], style[HASH_ROOM];
     unsigned char token[TOKEN_BYTES];
     if (sodium_init() < 0) {
-        snprintf(why, KEYS_WHY_MAX, "--web %s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, KEYS_WHY_MAX, "--web %s", err_text(ERR_NOMEM));
     }
     hash_between("<script>", "</script>", script);
     hash_between("<style>", "</style>", style);

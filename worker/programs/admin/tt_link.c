@@ -40,8 +40,7 @@ static enum err fail(struct tt_link *l, unsigned shard, const char *what)
 static enum err fail_owner(struct tt_link *l, unsigned owner)
 {
     if (owner == CLIENT_NOWHERE) {
-        snprintf(l->why, sizeof l->why, "no shard is up");
-        return ERR_DOWN;
+        return err_say(ERR_DOWN, l->why, sizeof l->why, "no shard is up");
     }
     return fail(l, owner, "does not answer");
 }

@@ -187,14 +187,12 @@ static enum err read_move(void *self, const struct proof_walk *walk, unsigned *s
 
 static enum err wrong(char *why, unsigned line, const char *what)
 {
-    snprintf(why, PROOF_WHY_MAX, "line %u %s", line, what);
-    return ERR_PROTO;
+    return err_say(ERR_PROTO, why, PROOF_WHY_MAX, "line %u %s", line, what);
 }
 
 static enum err incomplete(char *why)
 {
-    snprintf(why, PROOF_WHY_MAX, "the proof is not complete");
-    return ERR_PROTO;
+    return err_say(ERR_PROTO, why, PROOF_WHY_MAX, "the proof is not complete");
 }
 
 /* A line that there has to be. */
@@ -249,8 +247,7 @@ static enum err is_false(struct proof_contents *c, const struct proof_walk *walk
     char text[OTHELLO_CLAIM_TEXT_MAX];
     c->false_claim = walk->claim;
     othello_claim_format(&walk->claim, text);
-    snprintf(why, PROOF_WHY_MAX, "the claim %s does not hold: %s", text, reason);
-    return ERR_ILLEGAL;
+    return err_say(ERR_ILLEGAL, why, PROOF_WHY_MAX, "the claim %s does not hold: %s", text, reason);
 }
 
 static enum err read_position(struct proof_reader *r, struct proof_contents *c, char *why)

@@ -114,8 +114,7 @@ static enum err read_member(struct proof_reader *r, char *why)
         return ERR_OK;
     }
     if (end == Z_MEM_ERROR) {
-        snprintf(why, PROOF_WHY_MAX, "%s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, PROOF_WHY_MAX, "%s", err_text(ERR_NOMEM));
     } else if (end == Z_STREAM_END || r->zlib.avail_out == 0) {
         return bad_member(r, "too long: a proof's have at most 65536 bytes of text", why);
     }
@@ -128,8 +127,7 @@ static enum err read_member(struct proof_reader *r, char *why)
 
 static enum err bad_line(const struct proof_reader *r, const char *what, char *why)
 {
-    snprintf(why, PROOF_WHY_MAX, "line %u %s", r->number + 1, what);
-    return ERR_PROTO;
+    return err_say(ERR_PROTO, why, PROOF_WHY_MAX, "line %u %s", r->number + 1, what);
 }
 
 /* The line that comes next, and with its end `length` bytes. */
@@ -201,9 +199,8 @@ enum err proof_reader_move(struct proof_reader *r, unsigned *square, char *why)
         }
         err = err ? err : proof_reader_line(r, why);
         if (err == ERR_OK && length > 2 * PROOF_LINE_MOVES + 1) {
-            snprintf(why, PROOF_WHY_MAX, "line %u has more than %d moves", r->number,
-                     PROOF_LINE_MOVES);
-            err = ERR_PROTO;
+            err = err_say(ERR_PROTO, why, PROOF_WHY_MAX, "line %u has more than %d moves",
+                          r->number, PROOF_LINE_MOVES);
         }
         if (err != ERR_OK) {
             return err;
@@ -239,14 +236,12 @@ enum err proof_reader_head(struct proof_reader *r, struct proof_head *out, char 
     const int words = sscanf(r->line, "abdada-proof %9u leaf %9u positions %9u", &version,
                              &head.leaf, &head.positions);
     if (words >= 1 && version > PROOF_VERSION) {
-        snprintf(why, PROOF_WHY_MAX, "it is of version %u, and this program reads %d", version,
-                 PROOF_VERSION);
-        return ERR_VERSION;
+        return err_say(ERR_VERSION, why, PROOF_WHY_MAX,
+                       "it is of version %u, and this program reads %d", version, PROOF_VERSION);
     }
     snprintf(again, sizeof again, PROOF_HEAD_LINE, PROOF_VERSION, head.leaf, head.positions);
     if (strcmp(again, r->line) != 0) {
-        snprintf(why, PROOF_WHY_MAX, "line 1 is not that of a proof");
-        return ERR_PROTO;
+        return err_say(ERR_PROTO, why, PROOF_WHY_MAX, "line 1 is not that of a proof");
     }
     *out = head;
     return ERR_OK;
@@ -272,8 +267,7 @@ struct proof_writer {
 static enum err failed(struct proof_writer *w, char *why)
 {
     w->has_failed = true;
-    snprintf(why, PROOF_WHY_MAX, "%s", strerror(errno));
-    return ERR_IO;
+    return err_say(ERR_IO, why, PROOF_WHY_MAX, "%s", strerror(errno));
 }
 
 enum err proof_writer_open(struct proof_writer **out, const struct disk_port *disk,
@@ -283,8 +277,7 @@ enum err proof_writer_open(struct proof_writer **out, const struct disk_port *di
     if (w == NULL ||
         deflateInit2(&w->zlib, LEVEL, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
         free(w);
-        snprintf(why, PROOF_WHY_MAX, "%s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, PROOF_WHY_MAX, "%s", err_text(ERR_NOMEM));
     }
     w->disk = disk;
     w->file = disk->open(disk->self, path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -297,8 +290,7 @@ enum err proof_writer_open(struct proof_writer **out, const struct disk_port *di
         const bool is_locked = errno == EWOULDBLOCK;
         err = failed(w, why);
         if (is_locked) {
-            snprintf(why, PROOF_WHY_MAX, "another program writes it");
-            err = ERR_EXIST;
+            err = err_say(ERR_EXIST, why, PROOF_WHY_MAX, "another program writes it");
         }
     }
     if (err != ERR_OK) {

@@ -28,9 +28,8 @@ struct prove {
 
 static enum err is_another(const struct prove *p, const char *wanted, char *why)
 {
-    snprintf(why, PROVE_WHY_MAX, "it has another proof: line %u is '%s', not %s", p->reader.number,
-             p->reader.line, wanted);
-    return ERR_EXIST;
+    return err_say(ERR_EXIST, why, PROVE_WHY_MAX, "it has another proof: line %u is '%s', not %s",
+                   p->reader.number, p->reader.line, wanted);
 }
 
 /* Goes on behind what an earlier process has written, if `err` says that all of that was read: a
@@ -40,8 +39,7 @@ static enum err go_on(struct prove *p, enum err err, char *why)
     const struct proof_reader *r = &p->reader;
     const bool is_torn = err == ERR_PROTO && r->is_torn && r->next == r->length;
     if (r->number == 0 && err == ERR_ABSENT) {
-        snprintf(why, PROVE_WHY_MAX, "not a proof file");
-        return ERR_PROTO;
+        return err_say(ERR_PROTO, why, PROVE_WHY_MAX, "not a proof file");
     } else if (r->number == 0 || (err != ERR_ABSENT && !is_torn)) {
         return err;
     }
@@ -144,8 +142,7 @@ static unsigned path_of(const struct proof_walk *walk, uint16_t path[PROOF_PATH_
 
 static enum err is_stopped(char *why)
 {
-    snprintf(why, PROVE_WHY_MAX, "the proof is not complete: it was stopped");
-    return ERR_ABSENT;
+    return err_say(ERR_ABSENT, why, PROVE_WHY_MAX, "the proof is not complete: it was stopped");
 }
 
 static enum err find_move(const struct prove *p, const struct proof_walk *walk, uint16_t *move,
@@ -235,8 +232,7 @@ enum err prove_open(struct prove **out, const struct disk_port *disk, const char
     }
     struct prove *p = calloc(1, sizeof *p);
     if (p == NULL) {
-        snprintf(why, PROVE_WHY_MAX, "%s", err_text(ERR_NOMEM));
-        return ERR_NOMEM;
+        return err_say(ERR_NOMEM, why, PROVE_WHY_MAX, "%s", err_text(ERR_NOMEM));
     }
     p->head = *head;
     p->is_read = true;
@@ -303,8 +299,7 @@ enum err prove_position(struct prove *p, struct engine *e, const struct job *job
     p->engine = e;
     err = engine_subtrees_begin(e, &beside);
     if (err != ERR_OK) {
-        snprintf(why, PROVE_WHY_MAX, "%s", err_text(err));
-        return err;
+        return err_say(err, why, PROVE_WHY_MAX, "%s", err_text(err));
     }
     err = walk_position(p, job, score, why);
     engine_subtrees_end(e);

@@ -32,8 +32,7 @@ static int by_text(const void *a, const void *b)
 
 static enum err fail(enum err err, char why[SCORED_WHY_MAX])
 {
-    snprintf(why, SCORED_WHY_MAX, "%s", err == ERR_IO ? strerror(errno) : err_text(err));
-    return err;
+    return err_say(err, why, SCORED_WHY_MAX, "%s", err == ERR_IO ? strerror(errno) : err_text(err));
 }
 
 static enum err keep_boards(struct scored *s, const struct suite *suite, char why[SCORED_WHY_MAX])
@@ -110,8 +109,7 @@ enum err scored_open(struct scored **out, const char *path, bool resumes, char w
     s->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     enum err err = s->file < 0 ? fail(ERR_IO, why) : ERR_OK;
     if (err == ERR_OK && flock(s->file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        snprintf(why, SCORED_WHY_MAX, "another program writes it");
-        err = ERR_EXIST;
+        err = err_say(ERR_EXIST, why, SCORED_WHY_MAX, "another program writes it");
     }
     if (err == ERR_OK && resumes) {
         err = resume(s, path, why);
