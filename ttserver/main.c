@@ -9,10 +9,6 @@
 #include "proto/lane/zeromq.h"
 #include "ttserver/server.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zmq.h>
 
 enum {

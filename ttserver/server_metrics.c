@@ -4,7 +4,6 @@
 #include "common/metrics.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char program[] = "ttserver";
 

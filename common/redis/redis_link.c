@@ -5,7 +5,6 @@
 #include "common/redis/redis_tls.h"
 
 #include <hiredis/hiredis.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "proto/client/client_core.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- opening ---- */
 

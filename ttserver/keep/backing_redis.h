@@ -22,7 +22,6 @@
 #include "common/tt/results.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 enum {

@@ -2,7 +2,6 @@
 #include "worker/lib/lib.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static void put(struct abdada_figure *out, size_t capacity, int *count, const char *name,
                 uint64_t value)

@@ -1,7 +1,6 @@
 #include "worker/redis/redis_shell.h"
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/rng.h"
 #include "worker/redis/redis_shell_core.h"
 

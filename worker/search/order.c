@@ -2,7 +2,6 @@
 
 #include "common/rng.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 

@@ -1,6 +1,5 @@
 #include "common/tt/ops.h"
 #include "worker/search/node.h"
-#include "worker/search/order.h"
 
 /* A capture that loses, and in selection full one that does not bring what alpha lacks. */
 static bool is_hopeless(const struct search *s, uint16_t move, int lacks)

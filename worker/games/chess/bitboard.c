@@ -1,7 +1,5 @@
 #include "worker/games/chess/bitboard.h"
 
-#include <stdbool.h>
-
 struct bitboard_tables bitboard_tables;
 
 /* Sum over the squares of 2^(squares whose occupation matters). */

@@ -6,7 +6,6 @@
 #include "worker/programs/json.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- stats ---- */

@@ -2,7 +2,6 @@
 
 #include "worker/programs/score.h"
 
-#include "worker/games/games.h"
 #include "worker/programs/othello/proof.h"
 
 #include "common/log.h"

@@ -6,13 +6,11 @@
 #include "worker/programs/json.h"
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/placement.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 static const char program[] = "abdada perft";
 

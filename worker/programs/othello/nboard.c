@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { DEFAULT_DEPTH = 12, TEXT_MAX = 512, VERSION_MAX = 1000, PING_MAX = 2000000000 };
 

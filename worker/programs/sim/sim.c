@@ -1,4 +1,3 @@
-#include "worker/games/games.h"
 #include "worker/lab/lab.h"
 #include "worker/programs/cli.h"
 #include "worker/programs/json.h"

@@ -14,10 +14,8 @@
 #include "common/config.h"
 #include "common/log.h"
 #include "common/memory.h"
-#include "common/signals.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "worker/programs/uci/uci_person.h"
 
-#include "worker/games/chess/chess.h"
 #include "worker/games/chess/eval.h"
 #include "worker/games/chess/movegen.h"
 

@@ -2,7 +2,6 @@
 
 #include "common/rng.h"
 #include "worker/search/children.h"
-#include "worker/search/node.h"
 #include "worker/search/order.h"
 
 #include <stdlib.h>

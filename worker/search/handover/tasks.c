@@ -1,6 +1,5 @@
 #include "worker/search/handover/tasks.h"
 
-#include "common/tt/ops.h"
 #include "worker/search/children.h"
 #include "worker/search/node.h"
 #include "worker/search/order.h"
