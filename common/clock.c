@@ -7,6 +7,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+uint64_t clock_port_us(void *self)
+{
+    (void)self;
+    return clock_us();
+}
+
 void clock_open_condition(pthread_cond_t *out)
 {
     pthread_condattr_t monotonic;

@@ -288,12 +288,6 @@ void zeromq_close(struct zeromq **zeromq)
     *zeromq = NULL;
 }
 
-static uint64_t now(void *self)
-{
-    (void)self;
-    return clock_us();
-}
-
 static bool say_once(_Atomic uint64_t *said, unsigned shard)
 {
     uint64_t bit = UINT64_C(1) << shard;
@@ -450,7 +444,7 @@ enum err zeromq_lane(struct zeromq *z, const struct keys_client *keys, struct la
     }
     *out = (struct lane){
         .self = lane,
-        .now = now,
+        .now = clock_port_us,
         .send = send_bytes,
         .receive = receive,
         .refused = hello_refused,

@@ -204,12 +204,6 @@ static void port_wait(void *self)
     }
 }
 
-static uint64_t port_now_us(void *self)
-{
-    (void)self;
-    return clock_us();
-}
-
 /* ---- open and close ---- */
 
 enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
@@ -238,7 +232,7 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
                                        .send = port_send,
                                        .receive = port_receive,
                                        .wait = port_wait,
-                                       .now_us = port_now_us};
+                                       .now_us = clock_port_us};
     }
     *out = all;
     return ERR_OK;

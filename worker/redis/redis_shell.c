@@ -170,12 +170,6 @@ void redis_shell_close(struct redis_shell **shell)
 
 /* ---- the shell ---- */
 
-static uint64_t now(void *self)
-{
-    (void)self;
-    return clock_us();
-}
-
 static bool (*const on_message[UINT8_MAX + 1])(struct redis_shell *s, unsigned shard,
                                                const struct proto_message *m) = {
 #define X(type, name) [PROTO_##type] = redis_on_##name,
@@ -266,7 +260,7 @@ struct lane redis_shell_lane(struct redis_shell *shell)
 {
     return (struct lane){
         .self = shell,
-        .now = now,
+        .now = clock_port_us,
         .send = send_bytes,
         .receive = receive,
         .refused = hello_refused,
