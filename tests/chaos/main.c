@@ -141,7 +141,7 @@ int main(int argc, char *argv[])
 {
     struct command c = {
         .runs = {.program = program, .seeds = "1"},
-        .search = {.remote_depth = "auto"},
+        .search = {.remote_depth = "auto", .select = "plain"},
         .jobs = 1,
     };
     options_about = build_about;

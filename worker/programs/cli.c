@@ -34,6 +34,18 @@ int cli_resolve(const char *program, struct cli_search *search, struct job *job)
         return options_wrong(program, "--remote-depth is auto or 1..%d, not '%s'", SEARCH_DEPTH_MAX,
                              search->remote_depth);
     }
+    job->full = strcmp(search->select, "full") == 0;
+    if (!job->full && strcmp(search->select, "plain") != 0) {
+        return options_wrong(program, "--select is plain or full, not '%s'", search->select);
+    }
+    if (job->full && algorithm_needs_peers(job->algorithm)) {
+        return options_wrong(program, "--algorithm %s supports --select plain only",
+                             job->algorithm->name);
+    }
+    if (job->full && search->strict) {
+        return options_wrong(program, "--strict needs --select plain: pruning depends on alpha");
+    }
+    job->strict = search->strict;
     job->remote_depth = (uint8_t)remote_depth;
     if (search->position == NULL) {
         search->position = is_tree ? search->game : "startpos";

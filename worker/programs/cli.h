@@ -31,11 +31,13 @@ struct cli_search {
     const char *game; /* NAME, or tree:SPEC, whose position it is, too */
     const char *algorithm;
     const char *remote_depth; /* "auto" or a number */
+    const char *select; /* "plain" or "full" */
     const char *position; /* NULL until cli_resolve: the game's first */
+    bool strict;
 };
 
-/* Sets position, and game, algorithm and remote depth limit of the job. Returns -1 to go on, or the
- * exit status after a message. */
+/* Sets position, and of the job game, algorithm, remote depth limit, selection and strictness.
+ * Returns -1 to go on, or the exit status after a message. */
 int cli_resolve(const char *program, struct cli_search *search, struct job *job);
 
 /* Prints the warning of job_set_position, if there is one; `file`: NULL, or where the position

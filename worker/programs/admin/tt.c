@@ -77,10 +77,10 @@ static int read_options(struct tt *tt, int argc, char *argv[], const char **oper
         {.kind = OPTION_HEADING, .help = "The position's key is that of a search of this kind:"},
         {"game", "NAME", "chess (default), othello, or a synthetic tree (tree:b=20,d=8,seed=1)",
          &tt->search.game, OPTION_TEXT},
-        {"select", "plain|full", "as of `abdada analyse` (default plain)", &tt->select,
+        {"select", "plain|full", "as of `abdada analyse` (default plain)", &tt->search.select,
          OPTION_TEXT},
         {"strict", NULL, "key of a strict search; an ask then needs results of its own depth",
-         &tt->strict, OPTION_FLAG},
+         &tt->search.strict, OPTION_FLAG},
         {"key", "HEX", "the key itself, as in messages, in place of a position", &c->key_text,
          OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "Operations:"},
@@ -282,10 +282,7 @@ static int run_input(struct tt *tt)
 int cli_tt(int argc, char *argv[])
 {
     struct tt_link link = {.stop = &stopping};
-    struct tt tt = {.search = {.game = "chess", .algorithm = "abdada", .remote_depth = "auto"},
-                    .select = "plain",
-                    .wait_ms = 2000,
-                    .link = &link};
+    struct tt tt = {.search = {"chess", "abdada", "auto", "plain"}, .wait_ms = 2000, .link = &link};
     const char *operand[WORDS_MAX];
     unsigned operands = 0;
     clear_command(&tt);

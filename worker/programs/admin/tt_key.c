@@ -22,14 +22,6 @@ static int resolve_position(struct tt *tt)
     if (status >= 0) {
         return status;
     }
-    c->job.full = strcmp(tt->select, "full") == 0;
-    c->job.strict = tt->strict;
-    if (!c->job.full && strcmp(tt->select, "plain") != 0) {
-        return options_wrong(tt_program, "--select is plain or full, not '%s'", tt->select);
-    }
-    if (c->job.full && c->job.strict) {
-        return options_wrong(tt_program, "--strict needs --select plain");
-    }
     const enum err err =
         job_set_position(&c->job, c->job.game, tt->search.position, why, sizeof why);
     if (err != ERR_OK) {
@@ -242,7 +234,7 @@ int tt_key_ask(struct tt *tt)
         .depth = (uint8_t)c->depth,
         .alpha = (int16_t)c->alpha,
         .beta = (int16_t)c->beta,
-        .flags = (uint8_t)((c->exclusive ? TT_EXCLUSIVE : 0) | (tt->strict ? TT_STRICT : 0)),
+        .flags = (uint8_t)((c->exclusive ? TT_EXCLUSIVE : 0) | (tt->search.strict ? TT_STRICT : 0)),
     };
     if (tt_link_ask(tt->link, &ask, &answer) != ERR_OK) {
         return log_fail(tt_program, "%s", tt->link->why);

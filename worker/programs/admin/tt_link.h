@@ -42,9 +42,8 @@ struct tt {
     /* command line, the same for all commands */
     struct cli_table table;
     struct cli_search search;
-    const char *select;
     uint32_t wait_ms;
-    bool strict, json;
+    bool json;
     bool is_alone; /* the session is for one command */
     /* state */
     struct tt_command command;

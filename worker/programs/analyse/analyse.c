@@ -638,10 +638,9 @@ static int run(const char *name, analyse_read *read, int argc, char *argv[])
     static struct search_result line[SEARCH_LINES_MAX];
     struct analyse a = {
         .program = name,
-        .select = "plain",
         .positions = "auto",
         .empties = SUITE_LAST,
-        .search = {"chess", "abdada", "auto", NULL},
+        .search = {"chess", "abdada", "auto", "plain"},
         .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
     };
     int status = read(&a, argc, argv);

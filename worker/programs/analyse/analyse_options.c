@@ -71,8 +71,9 @@ int analyse_read_options(struct analyse *a, int argc, char *argv[])
         {"nodes", "N", "nodes of this process per position", &a->job.nodes, OPTION_U64, 'n', 1},
         RESOURCES_ROWS(a),
         {"select", "plain|full", "fixed depth with check extension (default), or pruning",
-         &a->select, OPTION_TEXT},
-        {"strict", NULL, "scores depend on position and depth alone", &a->job.strict, OPTION_FLAG},
+         &a->search.select, OPTION_TEXT},
+        {"strict", NULL, "scores depend on position and depth alone", &a->search.strict,
+         OPTION_FLAG},
         {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
         {"wait", NULL, "wait for each answer of a shard instead of searching on", &a->job.waits,
          OPTION_FLAG},
@@ -238,17 +239,6 @@ int analyse_resolve(struct analyse *a)
     }
     if (status >= 0) {
         return status;
-    }
-    a->job.full = strcmp(a->select, "full") == 0;
-    if (!a->job.full && strcmp(a->select, "plain") != 0) {
-        return options_wrong(a->program, "--select is plain or full, not '%s'", a->select);
-    }
-    if (a->job.full && algorithm_needs_peers(a->job.algorithm)) {
-        return options_wrong(a->program, "--algorithm %s supports --select plain only",
-                             a->job.algorithm->name);
-    }
-    if (a->job.full && a->job.strict) {
-        return options_wrong(a->program, "--strict needs --select plain: pruning depends on alpha");
     }
     a->file = a->epd != NULL ? a->epd : a->obf != NULL ? a->obf : a->games;
     const enum err err = a->file == NULL ? suite_add(&a->suite, "1", a->search.position) : ERR_OK;

@@ -10,7 +10,7 @@
 struct analyse {
     const char *program;
     /* command line */
-    const char *epd, *obf, *games, *select;
+    const char *epd, *obf, *games;
     uint32_t empties; /* of each of the games; SUITE_LAST: where it ends */
     const char *file; /* name of one file, for messages */
     struct cli_search search;

@@ -37,7 +37,7 @@ enum {
 struct sim {
     /* command line */
     struct cli_search search;
-    const char *select, *csv, *svg;
+    const char *csv, *svg;
     uint32_t depth, time_ms, threads, shards, share;
     double rtt_us, jitter_us, node_us, service_us, service_operation_us, message_us, operation_us;
     double poll_us, bandwidth, loss;
@@ -132,8 +132,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"uci", NULL, "be a UCI engine that searches on the cluster, by its virtual clock", &s->uci,
          OPTION_FLAG},
         {"select", "plain|full",
-         "fixed depth with check extension (default), or pruning (default with --uci)", &s->select,
-         OPTION_TEXT},
+         "fixed depth with check extension (default), or pruning (default with --uci)",
+         &s->search.select, OPTION_TEXT},
         {"algorithm", "NAME", ALGORITHM_NAMES " (default abdada)", &s->search.algorithm,
          OPTION_TEXT, 'a'},
         {"loose", NULL, "not strict: deeper entries answer, repetitions are draws", &s->loose,
@@ -206,7 +206,6 @@ static int read_options(struct sim *s, int argc, char *argv[])
                              limits > 1 ? "only one of --depth, --time, --solve and --uci"
                                         : "--depth N, --time MS, --solve or --uci is required");
     }
-    s->select = s->select != NULL ? s->select : s->uci ? "full" : "plain";
     s->share = s->share != 0 || !s->uci ? s->share : REMOTE_SHARE_DEPTH;
     s->local_kib = s->local_kib != 0 ? s->local_kib : s->uci ? LOCAL_KIB_OF_GAMES : LOCAL_KIB;
     return check_hosts(s);
@@ -233,16 +232,13 @@ static int resolve(struct sim *s)
     char why[256];
     s->search.algorithm = s->search.algorithm != NULL ? s->search.algorithm : "abdada";
     s->search.game = s->search.game != NULL ? s->search.game : "chess";
+    s->search.select = s->search.select != NULL ? s->search.select : s->uci ? "full" : "plain";
     if (s->uci && (s->search.position != NULL || strcmp(s->search.game, "chess") != 0)) {
         return options_wrong(program, "--uci plays chess, from the positions that it is given");
     }
     int status = cli_resolve(program, &s->search, &s->job);
     if (status >= 0) {
         return status;
-    }
-    if (algorithm_needs_peers(s->job.algorithm) && strcmp(s->select, "plain") != 0) {
-        return options_wrong(program, "--algorithm %s supports --select plain only",
-                             s->job.algorithm->name);
     }
     const enum err err =
         job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why);
@@ -256,10 +252,6 @@ static int resolve(struct sim *s)
     }
     if (s->job.game->generate(s->job.position, list) == 0) {
         return options_wrong(program, "the game is over in this position: nothing to search");
-    }
-    s->job.full = strcmp(s->select, "full") == 0;
-    if (!s->job.full && strcmp(s->select, "plain") != 0) {
-        return options_wrong(program, "--select is plain or full, not '%s'", s->select);
     }
     s->job.depth = s->depth != 0 ? (uint8_t)s->depth : SEARCH_DEPTH_MAX;
     s->job.depth = (uint8_t)job_last_iteration(&s->job);
@@ -691,7 +683,7 @@ static int play(struct sim *s)
 int cli_sim(int argc, char *argv[])
 {
     struct sim s = {
-        .search = {NULL, NULL, "auto", NULL},
+        .search = {.remote_depth = "auto"},
         .threads = 1,
         .rtt_us = 100,
         .service_operation_us = -1,
