@@ -141,9 +141,9 @@ class Client:
         assert message[0] == VERSION, message
         return message[1:]
 
-    def wait(self, kind, request=None):
+    def wait(self, kind, request=None, timeout=None):
         """The next message of this type (and request); what comes before it goes to `pushed`."""
-        end = time.monotonic() + self.timeout
+        end = time.monotonic() + (self.timeout if timeout is None else timeout)
         while time.monotonic() < end:
             message = self.receive(max(0.0, end - time.monotonic()))
             if message is None:
@@ -174,7 +174,14 @@ class Client:
 
     def hello(self, role=CLIENT, flags=0, namespace_id=0, instance=None, name="python", table_id=0):
         self.instance = random.getrandbits(64) if instance is None else instance
-        message = self.call(HELLO, WELCOME, role, flags, namespace_id, self.instance, name, table_id, VERSION, VERSION, "1.2.3")
+        message, request, end = None, next(self.requests), time.monotonic() + self.timeout
+        while message is None:  # as every client does: a connection that broke has taken the first with it
+            self.send(HELLO, request, role, flags, namespace_id, self.instance, name, table_id, VERSION, VERSION, "1.2.3")
+            try:
+                message = self.wait(WELCOME, request, min(self.timeout, 5))
+            except Lost:
+                if time.monotonic() >= end:
+                    raise
         (self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs,
          self.inflight_age_max_ms, self.place) = message[2:9]
         return self
