@@ -1,10 +1,12 @@
 """A UCI engine that knows no chess: it prints the line that it is told to, deeper and deeper, and has faults.
 
 FAULT: a file, whose words count from the next start, "position" or "go" on. At the start: stillborn, unborn (no uciok), slow.
-Before a search: unready (one isready is lost), die-asked (once, of isready), before (once a bestmove that nobody asked for).
+Before a search: unready (one isready is lost), clear
+(isready after ucinewgame takes 1.5 s), die-asked (once, of isready), before (once a bestmove that nobody asked for).
 In it: die, die-once, hang (it reads nothing more), or these two at a ply: die-at=9, hang-at=9; deaf (to stop), busy (to
 isready), lazy (answers isready 0.3 s after the bestmove), late, twice, early (a bestmove at once), illegal, none, half (a
-line without its end, and death), flood, rubbish, silent (no line of a search). LOG: a file that gets each command.
+line without its end, and death), flood, stream (lines without end), gone (it
+closes its output and stays), rubbish, silent (no line of a search). LOG: a file that gets each command.
 """
 import argparse
 import os
@@ -27,6 +29,7 @@ option name Debug Log File type string default <empty>"""
 class Engine:
     def __init__(self, arguments):
         self.arguments, self.text, self.began, self.limits, self.depth, self.faults, self.owed = arguments, b"", None, {}, 0, {}, 0
+        self.clears = False
 
     def say(self, text):
         os.write(1, (text + "\n").encode())
@@ -59,6 +62,11 @@ class Engine:
             sys.exit(3)
         if "flood" in self.faults:
             os.write(1, 3000 * b"info depth 1 score cp 1 nodes 1 pv e2e4\n")
+        while "stream" in self.faults:
+            os.write(1, 1000 * b"info string again\n")
+        if "gone" in self.faults:
+            os.close(1)
+            time.sleep(1000)
         if "early" in self.faults:
             self.end()
         if "rubbish" in self.faults:
@@ -112,6 +120,8 @@ class Engine:
             time.sleep(1000 if "unborn" in self.faults else 0.2 if "slow" in self.faults else 0)
             self.say(f"id name {self.arguments.name}\nid author nobody\n\n{OPTIONS}\nuciok")
         elif word == "isready":
+            time.sleep(1.5 if self.clears else 0)
+            self.clears = False
             if "die-asked" in self.faults:
                 self.die_once()
             if self.began is None and self.faults.pop("before", None) is not None:
@@ -120,6 +130,9 @@ class Engine:
                 self.owed += 1
             elif "busy" not in self.faults if self.began is not None else self.faults.pop("unready", None) is None:
                 self.say("readyok")
+        elif word == "ucinewgame":
+            self.next_faults()
+            self.clears = "clear" in self.faults
         elif word == "position":
             self.next_faults()
         elif word == "go":

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 
-from cluster import (STARVED, ROOT, SHORT, Failure, Process, Shard, check, equal, main, promised, run, scratch, top, wait_until)
+from cluster import (BIN, STARVED, ROOT, SHORT, Failure, Process, Shard, check, equal, main, promised, run, scratch, top, wait_until)
 from uci import Uci, legal_moves
 
 FAKE = os.path.join(ROOT, "tests/system/fake_engine.py")
@@ -305,16 +305,17 @@ def test_the_own_engine_fails():
     front = Front(own, shard.address)
     legal = legal_moves("startpos")
     for with_worker in False, True:
-        for fault in "die", "hang", "deaf", "late", "twice", "rubbish", "silent", "die-once", "":
-            ms = 300 if fault in ("die", "hang", "deaf", "late", "die-once") else 100
+        for fault in "die", "hang", "gone", "stream", "deaf", "late", "twice", "rubbish", "silent", "die-once", "":
+            ms = 100 if fault in ("twice", "rubbish", "silent", "") else 300
             for words in f"go movetime {ms}", "go wtime 500 btime 500":
                 own.set("")
                 wait_until(lambda: "info depth 9 " in "".join(front.go("go depth 9")[1]), "the engine is back")
                 own.set(fault)
                 move = front.go(words, 1)[0]
                 check(move in legal, fault, move)
-                check(move == "e2e4" or fault in ("die", "hang") or with_worker, fault, move, front.tail())
-                check(move == "d2d4" or not with_worker or fault not in ("die", "hang"), fault, move, front.tail())
+                is_mute = fault in ("die", "hang", "gone", "stream")
+                check(move == "e2e4" or is_mute or with_worker, fault, move, front.tail())
+                check(move == "d2d4" or not with_worker or not is_mute, fault, move, front.tail())
         if not with_worker:
             worker(shard.address, Fake(line="d2d4 d7d5", score=50))
             wait_until(lambda: "workers 1" in "".join(front.go()[1]), "a worker")
@@ -322,7 +323,7 @@ def test_the_own_engine_fails():
 
 
 HARMLESS = ("", "twice", "early", "flood", "rubbish", "silent", "before", "busy", "slow", "twice before busy")
-FAULTS = HARMLESS + ("die", "hang", "die-at=3", "hang-at=3", "deaf", "late", "illegal", "none", "half", "unready", "stillborn", "late deaf",
+FAULTS = HARMLESS + ("die", "hang", "gone", "die-at=3", "hang-at=3", "deaf", "late", "illegal", "none", "half", "unready", "stillborn", "late deaf",
                      "before twice illegal", "silent die-at=5", "hang-at=1 before", "die-once", "die-asked")
 MATED = "fen 7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
 LIMITS = ("movetime 80", "wtime 400 btime 400", "depth 6", "nodes 5000", "infinite", "ponder wtime 400 btime 400", "movetime 80 searchmoves a2a3 h2h3")
@@ -460,6 +461,84 @@ def is_helped(front):
     return lines and int(lines[-1][1]) > 1500 * int(lines[-1][0])
 
 
+def test_a_workers_engine_clears_its_memory():
+    """Which takes longer than a move, as with a large hash: it is not taken for hung."""
+    shard, other = Shard(), Fake(line="d2d4 d7d5", score=50)
+    other.set("clear")
+    process, front = worker(shard.address, other), Front(Fake(), shard.address)
+    engine = engine_of(process)
+    front.say("ucinewgame")
+    wait_until(lambda: front.go("go movetime 150")[0] == "d2d4", "its help")
+    equal(engine_of(process), engine)
+    front.quit()
+    equal(process.end(), 0)
+
+
+def test_a_long_name():
+    shard, name = Shard(), "Fake " + 58 * "1"
+    process, front = worker(shard.address, Fake(name=name, line="d2d4 d7d5", score=50)), Front(Fake(name=name), shard.address)
+    wait_until(lambda: front.go("go movetime 150")[0] == "d2d4", "its help")
+    front.quit()
+    equal(process.end(), 0)
+
+
+def test_another_game():
+    """Which is played from a startpos, too: xiangqi, whose rules are not ours."""
+    front = Front(Fake(line="h2e2 h9g7"))
+    equal([front.go(words)[0] for words in ("go depth 5", "go movetime 100")], ["h2e2", "h2e2"])
+    front.quit()
+
+
+def test_help_while_the_own_engine_starts_again():
+    shard, own = Shard(), Fake(depth=10 ** 6)
+    process, front = worker(shard.address, Fake(line="d2d4 d7d5", score=50, depth=10 ** 6)), Front(own, shard.address)
+    own.set("slow")
+    first = engine_of(front)
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: engine_of(front) != first, "a new process")
+    front.say("position startpos", "go infinite")
+    wait_until(lambda: is_helped(front), "help")
+    front.say("stop")
+    equal(front.expect(BEST)[1], "d2d4")
+    front.quit()
+    equal(process.end(), 0)
+
+
+def test_the_last_helper_dies():
+    shard, own = Shard(), Fake()
+    process, front = worker(shard.address, Fake(line="d2d4 d7d5", score=50)), Front(own, shard.address)
+    wait_until(lambda: front.go()[0] == "d2d4", "help")
+    own.set("die")
+    front.say("go depth 1000")
+    wait_until(lambda: "".join(front.lines["out"][front.at:]).count("it ended with status 3") >= 3, "that the own engine is given up")
+    front.expect("^info string workers 1")
+    process.kill()
+    equal(front.expect(BEST)[1], "d2d4")
+    own.set("")
+    wait_until(lambda: front.go()[0] == "e2e4", "the own engine")
+    front.quit()
+
+
+def test_an_open_job_is_remembered():
+    """However many others were posted and stopped meanwhile."""
+    shard = Shard()
+    fakes = [Fake(line="d2d4 d7d5", score=50, depth=10 ** 6) for _ in range(2)]
+    helpers = [worker(shard.address, fake) for fake in fakes]
+    front, other = (Front(Fake(depth=10 ** 6), shard.address) for _ in range(2))
+    front.say("go infinite")
+    wait_until(lambda: len(shard.working()) == 2, "both for the first")
+    while sum(map(searches, fakes)) < 140:  # a shard takes so many posts a second
+        other.go("go movetime 20", 2)
+    other.quit()
+    wait_until(lambda: len(shard.working()) == 2, "both for the first again")
+    check("left out" not in front.out(), front.tail())
+    front.say("stop")
+    front.expect(BEST)
+    front.quit()
+    for helper in helpers:
+        equal(helper.end(), 0)
+
+
 def test_two_front_ends():
     shard = Shard()
     helpers = [worker(shard.address, Fake(line="d2d4 d7d5", score=50, depth=10 ** 6)) for _ in range(2)]
@@ -501,7 +580,7 @@ def test_a_long_game():
         engine.quit()
     equal(boards[0], boards[1])
     front.say("setoption name UCI_Variant value crazyhouse", "position startpos moves " + 200 * "P@e5 p@e4 ")
-    check(any("too long for a job" in line for line in front.go()[1]), front.tail())
+    check(any("does not fit into a job" in line for line in front.go()[1]), front.tail())
     front.quit()
 
 
@@ -513,6 +592,11 @@ def test_the_end_of_the_input_awaits_the_move():
     front.close_input()
     equal(front.wait(), 0)
     check(time.monotonic() - begin >= 0.25 and front.moves() == 1, front.tail())
+    for lines, end in ((["isready", "quit"], "readyok"), (["d"], "a board")):
+        front = Front(Fake())
+        front.say(*lines)
+        front.close_input()
+        equal((front.wait(), front.lines["out"][-1]), (0, end))
 
 
 def test_nothing_is_left():
@@ -555,6 +639,9 @@ def test_commands_that_are_wrong():
         for program in (["abdada", "uci"], ["ttworker", "--servers", "127.0.0.1:9"]):
             done = run(*program, *words)
             check(done.status == 1 and why in done.err() and len(done.lines["err"]) == 1, program, words, done.tail())
+    for program in "abdada uci", "ttworker --servers 127.0.0.1:9":
+        done = run("/bin/sh", "-c", f"ulimit -n 4; exec {os.path.abspath(BIN)}/{program} --engine true")
+        check(done.status == 1 and "it cannot be started: Too many open files" in done.err(), program, done.tail())
     for words, why in ((["abdada", "uci", "--engine", "true", "--threads", 2], "--threads"), (["abdada", "uci", "--engine", "true", "--private"], "--private"),
                        (["ttworker", "--servers", "127.0.0.1:9", "--engine-option", "A=1"], "is for --engine"),
                        (["ttworker", "--servers", "127.0.0.1:9", "--engine", "true", "--share", 5], "--share")):
@@ -622,8 +709,9 @@ TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a
          test_options_agree_or_the_worker_is_left_out,
          test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails, test_any_faults_at_any_time,
          test_without_an_end_stop_ends, test_isready_is_answered_though_the_engine_reads_none,
-         test_a_bestmove_counts_for_the_last_go, test_a_workers_engine_fails,
-         test_two_front_ends, test_a_long_game, test_the_end_of_the_input_awaits_the_move, test_nothing_is_left,
+         test_a_bestmove_counts_for_the_last_go, test_a_workers_engine_fails, test_a_workers_engine_clears_its_memory,
+         test_a_long_name, test_another_game, test_help_while_the_own_engine_starts_again, test_the_last_helper_dies,
+         test_an_open_job_is_remembered, test_two_front_ends, test_a_long_game, test_the_end_of_the_input_awaits_the_move, test_nothing_is_left,
          test_commands_that_are_wrong, test_metrics, test_keys, test_the_worker_of_compose]
 
 if __name__ == "__main__":

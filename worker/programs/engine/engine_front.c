@@ -24,7 +24,9 @@ enum {
     SEEN_MAX = 64, /* moves that the own engine named in a search */
     STOPPED_MS = 1000, /* from the GUI's stop to a bestmove without the engine */
     FAILURES_MAX = 3, /* of the engine in one search: then it is not started again for it */
-    NOBODY_MS = 1000, /* without engine and workers: workers may still come */
+    NOBODY_MS = 1000, /* without engine and workers: workers may still come ... */
+    NO_MOVE_MS = 10000, /* ... and those that are there may have no move yet */
+    LAST_WORDS_MS = 500, /* of the engine, after "quit" */
     GRACE_MIN_MS = 50, /* for others to search their nodes, too, where no clock runs ... */
     GRACE_MAX_MS = 1000, /* ... at most as long as the own engine took */
     OUTLIVE_MS = 1000, /* a job ends by itself so long after its answer was due */
@@ -48,9 +50,13 @@ struct front {
     struct line_reader input;
     bool is_leaving; /* "quit" */
     bool is_at_end; /* the input's: a search that ends by itself is awaited */
+    uint64_t end_us; /* nothing is left to do but to print what the engine has still to say, which
+                        it has when it answers this question: */
+    uint32_t end_at;
     unsigned owes_ready; /* answers, when this question is answered: */
     uint32_t ready_at;
     struct engine_settings set;
+    char unkept[UCI_NAME_MAX]; /* an option that `set` has no room for; "": none */
     char *position; /* what follows the word */
     uint64_t new_game;
     /* the engine */
@@ -60,6 +66,7 @@ struct front {
     enum phase phase;
     char *go; /* what follows the word */
     struct engine_limits limits;
+    bool fits; /* into a job */
     struct engine_rules rules;
     uint64_t begin_us;
     bool is_begun; /* "go" was said to this process of the engine */
@@ -75,6 +82,7 @@ struct front {
     /* its job */
     struct engine_job job;
     uint64_t job_id; /* 0: none is posted */
+    bool owes_job; /* when the engine has said its name again */
     bool is_job_open; /* not stopped */
     uint64_t wait_us; /* others search on until then; 0: they are stopped */
     struct front_core core;
@@ -140,7 +148,14 @@ static void set_option(struct front *f, const char *words)
     char *name, *value, *copy = strdup(words);
     uci_engine_send(&f->engine, "setoption %s", words);
     if (copy != NULL && uci_cut_option(copy, &name, &value) && value != NULL) {
-        (void)engine_settings_put(&f->set, name, value);
+        if (!engine_settings_put(&f->set, name, value)) {
+            snprintf(f->unkept, sizeof f->unkept, "%s", name);
+            printf("info string error: the value of %s is too long for others: only this host "
+                   "searches\n",
+                   f->unkept);
+        } else if (strcasecmp(f->unkept, name) == 0) {
+            f->unkept[0] = '\0';
+        }
     }
     free(copy);
 }
@@ -176,7 +191,7 @@ static void name_left_out(struct front *f, const struct proto_job_report *report
     printf("info string worker %s is left out: %s\n", name, why);
 }
 
-static void take_report(struct front *f, const struct proto_job_report *report)
+static void take_report(struct front *f, const struct proto_job_report *report, uint64_t now)
 {
     unsigned i = 1;
     if (f->job_id == 0 || report->job != f->job_id || proto_report_fault(report) != NULL) {
@@ -193,15 +208,21 @@ static void take_report(struct front *f, const struct proto_job_report *report)
         return;
     }
     struct engine_voice *v = &f->voice[i];
-    if (i == f->voices) {
+    const struct proto_job_report last = {.state = v->state, .nodes = v->nodes};
+    const bool is_new = i == f->voices;
+    if (is_new) {
         *v = (struct engine_voice){.instance = report->instance};
         f->voices++;
-    } else if (report->nodes < v->nodes || report->depth < v->depth ||
-               v->state != PROTO_JOB_SEARCHING) {
-        return; /* an older one, by another shard */
+    }
+    v->received_us = now;
+    if (!is_new && !proto_report_is_newer(report, &last)) {
+        return;
     }
     v->state = report->state;
     v->nodes = report->nodes;
+    if (report->depth < v->depth) {
+        return; /* it has come back from another job, and begins anew */
+    }
     v->depth = report->depth;
     v->score = report->score;
     proto_text_printable(report->name, v->name, sizeof v->name);
@@ -216,7 +237,7 @@ static void serve_shards(struct front *f, uint64_t now)
     while (f->has_session && lane_next(&f->session.lane, &event)) {
         front_core_event(&f->core, &event, now);
         if (event.kind == CLIENT_JOB_REPORT) {
-            take_report(f, event.job_report);
+            take_report(f, event.job_report, now);
         }
     }
     const uint64_t fresh = f->core.refused & ~f->said_refused;
@@ -264,17 +285,19 @@ static void publish(struct front *f, uint64_t now)
 
 /* ---- the job ---- */
 
-static void post_job(struct front *f, bool fits, uint64_t now)
+static void post_job(struct front *f, uint64_t now)
 {
     const uint64_t wanted_us = f->limits.answer_us;
     f->job_id = 0;
     f->is_job_open = false;
-    if (!f->has_session || is_weakened(f)) {
+    f->owes_job = f->engine.state == UCI_ENGINE_STARTING;
+    if (!f->has_session || f->owes_job || f->unkept[0] != '\0' || is_weakened(f)) {
         return;
     }
-    if (!fits || !engine_job_write(&f->job, &f->engine, &f->set, f->limits.others, f->new_game) ||
+    if (!f->fits ||
+        !engine_job_write(&f->job, &f->engine, &f->set, f->limits.others, f->new_game) ||
         !engine_rules_shorten(f->position, is_chess(f), is_chess960(f), f->job.position)) {
-        printf("info string this search is too long for a job: only this host searches it\n");
+        printf("info string this search does not fit into a job: only this host searches it\n");
         return;
     }
     const struct proto_job post = {
@@ -284,7 +307,9 @@ static void post_job(struct front *f, bool fits, uint64_t now)
         .algorithm = proto_text_of(f->job.search),
         .depth = (uint8_t)f->limits.depth,
         .remote_depth = PROTO_REMOTE_DEPTH_AUTO,
-        .time_ms = wanted_us == 0 ? 0 : (uint32_t)((wanted_us - now) / 1000 + OUTLIVE_MS),
+        .time_ms = wanted_us == 0
+                       ? 0
+                       : (uint32_t)((wanted_us > now ? wanted_us - now : 0) / 1000 + OUTLIVE_MS),
         .nodes = f->limits.nodes,
     };
     if (client_job_post(f->session.lane.client, &post, now) == ERR_OK) {
@@ -372,9 +397,12 @@ static void answer(struct front *f, uint64_t now)
     char move[GAME_MOVE_TEXT_MAX] = "", first[UCI_MOVE_MAX] = "";
     const char *rest = f->own;
     (void)uci_next_word(&rest, move, sizeof move);
-    const bool is_own = f->is_done && may_play(f, move, true);
     rest = own->line;
     (void)uci_next_word(&rest, first, sizeof first);
+    if (f->is_done && strcmp(move, first) == 0 && !engine_rules_allow(&f->rules, move, false)) {
+        f->rules.are_known = false; /* it says so twice: it plays another game */
+    }
+    const bool is_own = f->is_done && may_play(f, move, true);
     snprintf(own->move, sizeof own->move, "%s",
              is_own                     ? move
              : may_play(f, first, true) ? first
@@ -425,10 +453,11 @@ static void close_search(struct front *f, uint64_t now)
     }
 }
 
-static bool others_search(const struct front *f)
+static bool others_search(const struct front *f, uint64_t now)
 {
     unsigned i = 1;
-    while (i < f->voices && f->voice[i].state != PROTO_JOB_SEARCHING) {
+    while (i < f->voices && (f->voice[i].state != PROTO_JOB_SEARCHING ||
+                             now >= clock_after_ms(f->voice[i].received_us, FRONT_ALIVE_MS))) {
         i++;
     }
     return i < f->voices;
@@ -479,7 +508,7 @@ static void begin(struct front *f, const char *words, uint64_t now)
 {
     const bool is_black = engine_rules_is_black(f->position);
     replace(&f->go, words);
-    const bool fits = engine_limits_read(f->go, is_black, now, &f->limits);
+    f->fits = engine_limits_read(f->go, is_black, now, &f->limits);
     engine_rules_set(&f->rules, f->position, is_chess(f), is_chess960(f));
     f->begin_us = now;
     f->is_begun = f->owes_hit = f->is_stopped = f->is_done = false;
@@ -489,7 +518,7 @@ static void begin(struct front *f, const char *words, uint64_t now)
     f->voice[0] = (struct engine_voice){.instance = 0};
     f->voices = 1;
     f->phase = FRONT_SEARCHING;
-    post_job(f, fits, now);
+    post_job(f, now);
     pass_go(f, now); /* "stop" may be the next line */
 }
 
@@ -512,18 +541,18 @@ static void hit(struct front *f, uint64_t now)
 /* Without the own engine: when the others' moves are to be enough. */
 static bool is_enough(const struct front *f, uint64_t now)
 {
-    bool has_move = false;
-    for (unsigned i = 1; i < f->voices; i++) {
-        const struct engine_voice *v = &f->voice[i];
-        has_move |= v->depth > 0;
-        if (v->depth > 0 &&
-            ((f->limits.depth > 0 && v->depth >= f->limits.depth) || v->state != 0)) {
-            return true;
-        }
-    }
     const uint64_t passed = now - f->limits.begin_us;
-    return f->limits.think_us != 0 && has_move ? passed >= f->limits.think_us
-                                               : !has_move && passed >= NOBODY_MS * 1000;
+    const bool is_searched = others_search(f, now);
+    unsigned deepest = 0;
+    for (unsigned i = 1; i < f->voices; i++) {
+        deepest = f->voice[i].depth > deepest ? f->voice[i].depth : deepest;
+    }
+    if (deepest > 0 && ((f->limits.depth > 0 && deepest >= f->limits.depth) ||
+                        (f->limits.think_us > 0 && passed >= f->limits.think_us))) {
+        return true;
+    }
+    return (deepest == 0 && passed >= NO_MOVE_MS * UINT64_C(1000)) ||
+           (!is_searched && passed >= NOBODY_MS * UINT64_C(1000));
 }
 
 static void search_on(struct front *f, uint64_t now)
@@ -547,7 +576,8 @@ static void step(struct front *f, uint64_t now)
     if (f->phase == FRONT_SEARCHING) {
         search_on(f, now);
     }
-    if (f->phase == FRONT_CLOSING && f->is_job_open && (!others_search(f) || now >= f->wait_us)) {
+    if (f->phase == FRONT_CLOSING && f->is_job_open &&
+        (!others_search(f, now) || now >= f->wait_us)) {
         stop_job(f, now);
     }
     if (f->phase == FRONT_CLOSING && !f->is_job_open) {
@@ -619,6 +649,9 @@ static void on_started(struct front *f, uint64_t now)
         f->is_greeted = true;
     } else {
         repeat_all(f);
+        if (f->owes_job && f->phase == FRONT_SEARCHING) {
+            post_job(f, now);
+        }
     }
     if (f->owes_ready > 0) {
         f->ready_at = uci_engine_ask(&f->engine, now);
@@ -756,6 +789,20 @@ static enum err connect(struct front *f, const struct cli_table *table, char why
     return err;
 }
 
+/* Whether everything was said after the last command. */
+static bool has_ended(struct front *f, bool is_leaving, uint64_t now)
+{
+    if (f->phase != FRONT_IDLE || !(is_leaving || f->is_at_end)) {
+        return false;
+    }
+    if (f->end_us == 0) {
+        f->end_us = is_leaving ? clock_after_ms(now, LAST_WORDS_MS) : UINT64_MAX;
+        f->end_at = uci_engine_ask(&f->engine, now);
+    }
+    return f->engine.state <= UCI_ENGINE_STARTING || now >= f->end_us ||
+           (int32_t)(f->engine.done - f->end_at) >= 0;
+}
+
 /* Nobody reads what is printed any more. */
 static bool is_output_gone(void)
 {
@@ -787,16 +834,16 @@ static void run(struct front *f)
             const uint64_t tick = lane_tick(&f->session.lane);
             due = tick < due ? tick : due;
         }
-        if (((is_leaving || f->is_at_end) && f->phase == FRONT_IDLE) || is_output_gone() ||
+        if (has_ended(f, is_leaving, now) || is_output_gone() ||
             (!f->is_greeted && f->engine.deaths >= 1)) {
             return;
         }
         const bool is_soon = f->phase == FRONT_CLOSING || (held != NULL && f->phase == FRONT_IDLE);
         const uint64_t soon = now + (is_soon ? 1000 : WAIT_MS * UINT64_C(1000));
-        const uint64_t answer_us =
-            f->phase == FRONT_SEARCHING && f->limits.stop_us != 0 ? f->limits.stop_us : UINT64_MAX;
+        const uint64_t clock = f->limits.stop_us != 0 ? f->limits.stop_us : f->limits.answer_us;
         due = soon < due ? soon : due;
-        due = answer_us < due ? answer_us : due;
+        due = f->phase == FRONT_SEARCHING && clock != 0 && !answer_waits(f) && clock < due ? clock
+                                                                                           : due;
         const bool takes = held == NULL && !f->input.has_ended && !is_leaving && f->is_greeted;
         reads = uci_engine_wait(&f->engine, f->has_session ? &f->session.lane : NULL,
                                 takes ? STDIN_FILENO : -1, due);

@@ -82,7 +82,7 @@ bool engine_rules_shorten(const char *position, bool is_chess, bool is_chess960,
         return true;
     }
     bool ok = is_chess && split(position, fen, &moves) && begin(&job, fen, is_chess960);
-    while (ok && strlen(moves) + AROUND > ROOM) {
+    for (const char *end = position + strlen(position); ok && end - moves + AROUND > ROOM;) {
         ok = uci_next_word(&moves, word, sizeof word) && make(&job, word);
     }
     if (ok) {

@@ -14,6 +14,7 @@ struct engine_voice {
     uint64_t instance; /* a worker's alias; 0: the front-end's own engine */
     char name[CLIENT_NAME_MAX + 1];
     uint8_t state; /* enum proto_job_state */
+    uint64_t received_us; /* its last report */
     unsigned depth;
     int score; /* as in JOB_REPORT */
     uint64_t nodes;

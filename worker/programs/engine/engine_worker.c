@@ -220,18 +220,30 @@ static void begin_job(struct engine_worker *w, const struct job_offer *job)
 
 /* ---- events ---- */
 
+static bool is_open(const struct engine_worker *w, const struct worker_choice *name)
+{
+    unsigned i = 0;
+    while (i < w->core.jobs && (w->core.job[i].offer.wire.job != name->job ||
+                                w->core.job[i].offer.wire.user != name->user)) {
+        i++;
+    }
+    return i < w->core.jobs;
+}
+
+/* In place of the oldest of the jobs that are not open any more. */
 static void keep_offer(struct engine_worker *w, const struct proto_job *job)
 {
-    struct offer *room = &w->offer[0];
+    struct offer *room = NULL;
     for (unsigned i = 0; i < OFFERS_MAX; i++) {
         struct offer *o = &w->offer[i];
         if (o->name.job == job->job && o->name.user == job->user) {
             o->received = ++w->received;
             return;
         }
-        const bool is_free = o != w->running && o->received < room->received;
-        room = is_free || room == w->running ? o : room;
+        const bool is_older = room == NULL || o->received < room->received;
+        room = is_older && o != w->running && !is_open(w, &o->name) ? o : room;
     }
+    CHECK_THAT(room != NULL, "texts of more jobs are kept than are open");
     *room = (struct offer){.name = {job->job, job->user}, .received = ++w->received};
     if (!proto_text_copy(job->position, room->position, sizeof room->position) ||
         !proto_text_copy(job->algorithm, room->search, sizeof room->search)) {
@@ -254,7 +266,7 @@ static void serve_shards(struct engine_worker *w)
             }
             keep_offer(w, event.job);
             job = *event.job;
-            job.position = job.algorithm = proto_text_of("");
+            job.game = job.position = job.algorithm = proto_text_of("");
             event.job = &job;
         }
         worker_core_event(&w->core, &event, boot, lane_now(lane));

@@ -20,6 +20,8 @@ enum {
     PATIENCE_MS = 100, /* a signal that comes right before a wait does not end it */
     QUIT_MS = 500,
     QUIT_STEP_MS = 5,
+    STATUS_MS = 20, /* from its last output to its end: later there is no status to tell */
+    FILLS_MAX = 64, /* reads in a row, and then the clock is looked at */
     SETTLE_MS = 50, /* of silence after a late readyok: then no more of them follow */
     REVIVE_MS = 100, /* after the second death in a row; twice as long after each more ... */
     REVIVE_DOUBLED_MAX = 3,
@@ -103,37 +105,53 @@ static void clear(struct uci_engine *e)
     e->has_ended = e->answers = e->stops = false;
     e->done = e->asked; /* nobody answers them any more */
     e->barrier = e->probe = 0;
-    e->lost = false;
+    e->lost = e->clears = false;
     e->due_us = e->settle_us = 0;
 }
 
-/* `patience_ms`: so long it may take to end by itself. */
-static int reap(struct uci_engine *e, unsigned patience_ms)
+static void close_pipes(struct uci_engine *e)
 {
-    int status = 0;
     if (e->in >= 0) {
         close(e->in);
         close(e->out);
         e->in = e->out = -1;
     }
-    for (unsigned ms = 0; ms < patience_ms; ms += QUIT_STEP_MS) {
-        if (waitpid(e->process, &status, WNOHANG) != 0) {
+}
+
+/* Whether it ends within `patience_ms`. */
+static bool collect(struct uci_engine *e, unsigned patience_ms, int *status)
+{
+    for (unsigned ms = 0; e->process != 0; ms += QUIT_STEP_MS) {
+        if (waitpid(e->process, status, WNOHANG) != 0) {
             (void)kill(-e->process, SIGKILL); /* what it started itself */
-            return status;
+            e->process = 0;
+        } else if (ms >= patience_ms) {
+            return false;
+        } else {
+            (void)poll(NULL, 0, QUIT_STEP_MS);
         }
-        (void)poll(NULL, 0, QUIT_STEP_MS);
     }
+    return true;
+}
+
+static void kill_all(const struct uci_engine *e)
+{
     (void)kill(-e->process, SIGKILL);
     (void)kill(e->process, SIGKILL);
-    while (waitpid(e->process, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
+}
+
+/* The machine has no more processes or files. The caller hears of it by UCI_DIED. */
+static void miss(struct uci_engine *e)
+{
+    snprintf(e->why, sizeof e->why, "it cannot be started: %s", strerror(errno));
+    e->is_missing = true;
 }
 
 void uci_engine_start(struct uci_engine *e, uint64_t now_us)
 {
-    int in[2], out[2];
-    if (e->state != UCI_ENGINE_DEAD || now_us < e->start_us) {
+    int in[2], out[2], status;
+    if (e->state != UCI_ENGINE_DEAD || e->is_missing || now_us < e->start_us ||
+        !collect(e, 0, &status)) {
         return;
     }
     (void)signal(SIGPIPE, SIG_IGN); /* it may end while we write */
@@ -142,28 +160,31 @@ void uci_engine_start(struct uci_engine *e, uint64_t now_us)
     e->start_us = clock_after_ms(now_us, deaths == 0 ? 0 : REVIVE_MS << deaths);
     clear(e);
     if (pipe2(in, O_CLOEXEC) != 0) {
+        miss(e);
         return;
     }
     if (pipe2(out, O_CLOEXEC) != 0) {
+        miss(e);
         close(in[0]);
         close(in[1]);
         return;
     }
-    const pid_t parent = getpid();
-    e->process = fork();
-    if (e->process == 0) {
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
         run_child(e, in[0], out[1], parent);
+    }
+    if (child < 0) {
+        miss(e);
     }
     close(in[0]);
     close(out[1]);
     e->in = in[1];
     e->out = out[0];
-    if (e->process < 0) {
-        close(e->in);
-        close(e->out);
-        e->in = e->out = -1;
+    if (child < 0) {
+        close_pipes(e);
         return;
     }
+    e->process = child;
     (void)setpgid(e->process, e->process);
     (void)fcntl(e->in, F_SETFL, O_NONBLOCK);
     (void)fcntl(e->out, F_SETFL, O_NONBLOCK);
@@ -181,16 +202,22 @@ void uci_engine_kill(struct uci_engine *e, const char *why)
 {
     if (e->state != UCI_ENGINE_DEAD && !e->has_ended) {
         snprintf(e->why, sizeof e->why, "%s", why);
-        (void)kill(-e->process, SIGKILL);
-        (void)kill(e->process, SIGKILL);
+        kill_all(e);
         e->has_ended = true;
     }
 }
 
 static void bury(struct uci_engine *e)
 {
-    const int status = reap(e, e->why[0] == '\0' ? QUIT_MS : 0);
+    int status = 0;
+    close_pipes(e);
+    const bool is_gone = collect(e, e->why[0] == '\0' ? STATUS_MS : 0, &status);
+    if (!is_gone) {
+        kill_all(e); /* the next start collects it, which may have much memory to give back */
+    }
     if (e->why[0] != '\0') { /* it was killed */
+    } else if (!is_gone) {
+        snprintf(e->why, sizeof e->why, "it closed its output");
     } else if (WIFSIGNALED(status)) {
         snprintf(e->why, sizeof e->why, "it ended by signal %d", WTERMSIG(status));
     } else if (WEXITSTATUS(status) == NOT_FOUND || WEXITSTATUS(status) == NOT_RUN) {
@@ -206,12 +233,19 @@ static void bury(struct uci_engine *e)
 
 void uci_engine_close(struct uci_engine *e)
 {
+    int status;
     if (e->state != UCI_ENGINE_DEAD) {
         uci_engine_send(e, "%squit", uci_engine_is_busy(e) ? "stop\n" : "");
-        (void)reap(e, e->has_ended ? 0 : QUIT_MS);
+        close_pipes(e);
+        if (!collect(e, e->has_ended ? 0 : QUIT_MS, &status)) {
+            kill_all(e);
+        }
         clear(e);
         e->state = UCI_ENGINE_DEAD;
     }
+    while (e->process != 0 && waitpid(e->process, &status, 0) < 0 && errno == EINTR) {
+    }
+    e->process = 0;
     line_reader_close(&e->printed);
     free(e->room);
     free(e->option);
@@ -240,6 +274,8 @@ void uci_engine_send(struct uci_engine *e, const char *format, ...)
     va_end(again);
     va_end(arguments);
     if (text != NULL && length >= 0) {
+        const char *rest;
+        e->clears |= uci_begins(text, "ucinewgame", &rest) || uci_begins(text, "setoption", &rest);
         put(e, text, (size_t)length);
         put(e, "\n", 1);
         flush(e);
@@ -279,7 +315,7 @@ void uci_engine_stop(struct uci_engine *e, uint64_t now_us)
 {
     if (e->state == UCI_ENGINE_PREPARING && !e->stops) {
         e->stops = true; /* it is to say a move all the same */
-        e->due_us = clock_after_ms(now_us, UCI_ENGINE_STOP_MS);
+        e->due_us = e->clears ? e->due_us : clock_after_ms(now_us, UCI_ENGINE_STOP_MS);
     } else if (e->state == UCI_ENGINE_SEARCHING) {
         uci_engine_send(e, "stop");
         e->state = UCI_ENGINE_STOPPING;
@@ -291,7 +327,8 @@ void uci_engine_hurry(struct uci_engine *e, uint64_t now_us)
 {
     const uint64_t due_us = clock_after_ms(now_us, UCI_ENGINE_HURRY_MS);
     uci_engine_stop(e, now_us);
-    if (uci_engine_is_busy(e) && (e->due_us == 0 || due_us < e->due_us)) {
+    const bool is_clearing = e->state == UCI_ENGINE_PREPARING && e->clears;
+    if (uci_engine_is_busy(e) && !is_clearing && (e->due_us == 0 || due_us < e->due_us)) {
         e->due_us = due_us;
     }
 }
@@ -352,6 +389,7 @@ static enum uci_said on_ready(struct uci_engine *e, uint64_t now_us)
         return UCI_NOTHING; /* nobody asked */
     }
     e->done++;
+    e->clears &= e->done != e->asked;
     e->answers |= e->state == UCI_ENGINE_SEARCHING && (int32_t)(e->done - e->barrier) > 0;
     e->probe = e->probe != 0 && (int32_t)(e->done - e->probe) >= 0 ? 0 : e->probe;
     if (e->lost) {
@@ -418,7 +456,10 @@ static void check_clock(struct uci_engine *e, uint64_t now_us)
 enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line)
 {
     if (e->state == UCI_ENGINE_DEAD) {
-        return UCI_NOTHING;
+        const bool is_missing = e->is_missing;
+        e->deaths += is_missing;
+        e->is_missing = false;
+        return is_missing ? UCI_DIED : UCI_NOTHING;
     }
     do {
         while ((*line = line_reader_next(&e->printed)) != NULL) {
@@ -427,7 +468,8 @@ enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line
                 return said;
             }
         }
-    } while (!e->has_ended && line_reader_fill(&e->printed, e->out));
+    } while (!e->has_ended && e->fills++ < FILLS_MAX && line_reader_fill(&e->printed, e->out));
+    e->fills = 0;
     if (e->printed.has_ended && !e->has_ended) {
         e->why[0] = '\0';
         e->has_ended = true;

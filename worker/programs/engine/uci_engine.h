@@ -69,7 +69,7 @@ struct uci_engine {
     unsigned deaths; /* in a row, without a bestmove between */
     char why[UCI_ENGINE_WHY_MAX];
     /* private */
-    pid_t process;
+    pid_t process; /* 0: none, nor one that still has to be collected */
     int in, out; /* of ours: what it reads, what it prints */
     uint64_t due_us; /* when it is given up; 0: never */
     uint64_t active_us, start_us; /* its last line; not started again before */
@@ -78,10 +78,13 @@ struct uci_engine {
                   never ... */
     uint64_t settle_us; /* ... they count as answered then; 0: no answer has come yet */
     bool stops; /* right after the "go" that waits */
+    bool clears; /* perhaps its memory, by what it was sent since its last answer */
     bool answers; /* it has answered a question during a search */
     char *go; /* the command that waits for the barrier */
     struct line_reader printed;
     bool has_ended;
+    bool is_missing; /* it could not be started, which the next call says */
+    unsigned fills; /* of `printed`, since the caller was last told to go on with other things */
     char *unsent; /* what it has not read */
     size_t unsent_size, unsent_used;
 };
@@ -97,7 +100,8 @@ void uci_engine_start(struct uci_engine *engine, uint64_t now_us);
 void uci_engine_kill(struct uci_engine *engine, const char *why);
 
 /* Reads what it has printed; *line, without its end, is valid until the next call and may be
- * changed. To be called until it says UCI_NOTHING. */
+ * changed. To be called until it says UCI_NOTHING, which it also does now and then while an engine
+ * prints without end. */
 enum uci_said uci_engine_next(struct uci_engine *engine, uint64_t now_us, char **line);
 
 /* A command, without its end. Nothing where it is dead, or starts. */
