@@ -1,12 +1,11 @@
 """A UCI engine that knows no chess: it prints the line that it is told to, deeper and deeper, and has faults.
 
 FAULT: a file, whose words count from the next start, "position" or "go" on. At the start: stillborn, unborn (no uciok), slow.
-Before a search: unready (one isready is lost), clear
-(isready after ucinewgame takes 1.5 s), die-asked (once, of isready), before (once a bestmove that nobody asked for).
+Before a search: unready (one isready is lost), clear (isready after ucinewgame takes 1.5 s), die-asked (once, of isready),
+before (once a bestmove that nobody asked for).
 In it: die, die-once, hang (it reads nothing more), or these two at a ply: die-at=9, hang-at=9; deaf (to stop), busy (to
 isready), lazy (answers isready 0.3 s after the bestmove), late, twice, early (a bestmove at once), illegal, none, half (a
-line without its end, and death), flood, stream (lines without end), gone (it
-closes its output and stays), rubbish, silent (no line of a search). LOG: a file that gets each command.
+line without its end, and death), flood, stream (lines without end), gone (it closes its output and stays), rubbish, silent (no line of a search). LOG: a file that gets each command.
 """
 import argparse
 import os

@@ -484,12 +484,16 @@ def test_a_long_name():
 
 def test_another_game():
     """Which is played from a startpos, too: xiangqi, whose rules are not ours."""
-    front = Front(Fake(line="h2e2 h9g7"))
-    equal([front.go(words)[0] for words in ("go depth 5", "go movetime 100")], ["h2e2", "h2e2"])
-    front.quit()
+    own = Fake(line="h2e2 h9g7")
+    for fault in "", "late", "die-at=4":
+        front = Front(own)
+        own.set(fault)
+        equal(front.go("go depth 5" if fault == "" else "go movetime 1000")[0], "h2e2")
+        front.quit()
 
 
 def test_help_while_the_own_engine_starts_again():
+    """Or never does."""
     shard, own = Shard(), Fake(depth=10 ** 6)
     process, front = worker(shard.address, Fake(line="d2d4 d7d5", score=50, depth=10 ** 6)), Front(own, shard.address)
     own.set("slow")
@@ -500,6 +504,12 @@ def test_help_while_the_own_engine_starts_again():
     wait_until(lambda: is_helped(front), "help")
     front.say("stop")
     equal(front.expect(BEST)[1], "d2d4")
+    for fault in "unborn", "stillborn":
+        own.set(fault)
+        os.kill(engine_of(front), signal.SIGKILL)
+        wait_until(lambda: own.commands()[-1] == "uci", "the next process")
+        wait_until(lambda: front.go("go movetime 500")[0] == "d2d4", fault)
+        own.set("")
     front.quit()
     equal(process.end(), 0)
 
@@ -527,8 +537,7 @@ def test_an_open_job_is_remembered():
     front, other = (Front(Fake(depth=10 ** 6), shard.address) for _ in range(2))
     front.say("go infinite")
     wait_until(lambda: len(shard.working()) == 2, "both for the first")
-    while sum(map(searches, fakes)) < 140:  # a shard takes so many posts a second
-        other.go("go movetime 20", 2)
+    wait_until(lambda: other.go("go movetime 20", 2) and sum(map(searches, fakes)) >= 140, "more jobs than have texts")
     other.quit()
     wait_until(lambda: len(shard.working()) == 2, "both for the first again")
     check("left out" not in front.out(), front.tail())
@@ -592,11 +601,14 @@ def test_the_end_of_the_input_awaits_the_move():
     front.close_input()
     equal(front.wait(), 0)
     check(time.monotonic() - begin >= 0.25 and front.moves() == 1, front.tail())
-    for lines, end in ((["isready", "quit"], "readyok"), (["d"], "a board")):
-        front = Front(Fake())
-        front.say(*lines)
-        front.close_input()
-        equal((front.wait(), front.lines["out"][-1]), (0, end))
+    for lines, end in ((["isready", "quit"], "readyok"), (["isready"], "readyok"), (["d"], "a board")):
+        for is_killed in False, True:
+            front = Front(Fake())
+            if is_killed and end == "readyok":
+                os.kill(engine_of(front), signal.SIGKILL)
+            front.say(*lines)
+            front.close_input()
+            equal((front.wait(), front.lines["out"].count(end)), (0, 2 if end == "readyok" else 1), lines)
 
 
 def test_nothing_is_left():

@@ -18,13 +18,12 @@ static struct uci_engine *engine(void)
         "option name UCI_Variant type string default chess",
         "option name Clear Hash type button",
     };
-    static struct uci_option option[sizeof line / sizeof line[0]];
-    static struct uci_engine e;
-    e.option = option;
-    for (e.options = 0; e.options < sizeof line / sizeof line[0]; e.options++) {
-        assert_true(uci_option_read(line[e.options], &option[e.options]));
+    static struct uci_greeting is;
+    static struct uci_engine e = {.is = &is};
+    for (is.options = 0; is.options < sizeof line / sizeof line[0]; is.options++) {
+        assert_true(uci_option_read(line[is.options], &is.option[is.options]));
     }
-    snprintf(e.name, sizeof e.name, "Fake 1");
+    snprintf(is.name, sizeof is.name, "Fake 1");
     return &e;
 }
 

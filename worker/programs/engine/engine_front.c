@@ -26,7 +26,8 @@ enum {
     FAILURES_MAX = 3, /* of the engine in one search: then it is not started again for it */
     NOBODY_MS = 1000, /* without engine and workers: workers may still come ... */
     NO_MOVE_MS = 10000, /* ... and those that are there may have no move yet */
-    LAST_WORDS_MS = 500, /* of the engine, after "quit" */
+    QUIT_MS = 500, /* for the engine's last words after "quit" ... */
+    SILENT_MS = 10000, /* ... and between them at the end of the input */
     GRACE_MIN_MS = 50, /* for others to search their nodes, too, where no clock runs ... */
     GRACE_MAX_MS = 1000, /* ... at most as long as the own engine took */
     OUTLIVE_MS = 1000, /* a job ends by itself so long after its answer was due */
@@ -50,13 +51,11 @@ struct front {
     struct line_reader input;
     bool is_leaving; /* "quit" */
     bool is_at_end; /* the input's: a search that ends by itself is awaited */
-    uint64_t end_us; /* nothing is left to do but to print what the engine has still to say, which
-                        it has when it answers this question: */
-    uint32_t end_at;
+    uint64_t end_us; /* nothing is left to do; 0: something is */
+    uint32_t end_at; /* the engine has said everything when it answers this question */
     unsigned owes_ready; /* answers, when this question is answered: */
     uint32_t ready_at;
     struct engine_settings set;
-    char unkept[UCI_NAME_MAX]; /* an option that `set` has no room for; "": none */
     char *position; /* what follows the word */
     uint64_t new_game;
     /* the engine */
@@ -66,8 +65,8 @@ struct front {
     enum phase phase;
     char *go; /* what follows the word */
     struct engine_limits limits;
-    bool fits; /* into a job */
     struct engine_rules rules;
+    bool is_foreign; /* its moves have shown that our rules are not those of its game */
     uint64_t begin_us;
     bool is_begun; /* "go" was said to this process of the engine */
     bool owes_hit; /* "ponderhit" */
@@ -82,7 +81,6 @@ struct front {
     /* its job */
     struct engine_job job;
     uint64_t job_id; /* 0: none is posted */
-    bool owes_job; /* when the engine has said its name again */
     bool is_job_open; /* not stopped */
     uint64_t wait_us; /* others search on until then; 0: they are stopped */
     struct front_core core;
@@ -146,16 +144,12 @@ static bool is_weakened(const struct front *f)
 static void set_option(struct front *f, const char *words)
 {
     char *name, *value, *copy = strdup(words);
-    uci_engine_send(&f->engine, "setoption %s", words);
-    if (copy != NULL && uci_cut_option(copy, &name, &value) && value != NULL) {
-        if (!engine_settings_put(&f->set, name, value)) {
-            snprintf(f->unkept, sizeof f->unkept, "%s", name);
-            printf("info string error: the value of %s is too long for others: only this host "
-                   "searches\n",
-                   f->unkept);
-        } else if (strcasecmp(f->unkept, name) == 0) {
-            f->unkept[0] = '\0';
-        }
+    const bool has_value = copy != NULL && uci_cut_option(copy, &name, &value) && value != NULL;
+    if (has_value && !engine_settings_put(&f->set, name, value)) {
+        printf("info string error: option %.40s... is too long, and left as it is\n", name);
+    } else {
+        uci_engine_send(&f->engine, "setoption %s", words);
+        f->is_foreign &= !has_value || strcasecmp(name, "UCI_Variant") != 0;
     }
     free(copy);
 }
@@ -220,9 +214,6 @@ static void take_report(struct front *f, const struct proto_job_report *report, 
     }
     v->state = report->state;
     v->nodes = report->nodes;
-    if (report->depth < v->depth) {
-        return; /* it has come back from another job, and begins anew */
-    }
     v->depth = report->depth;
     v->score = report->score;
     proto_text_printable(report->name, v->name, sizeof v->name);
@@ -285,17 +276,15 @@ static void publish(struct front *f, uint64_t now)
 
 /* ---- the job ---- */
 
-static void post_job(struct front *f, uint64_t now)
+static void post_job(struct front *f, bool fits, uint64_t now)
 {
     const uint64_t wanted_us = f->limits.answer_us;
     f->job_id = 0;
     f->is_job_open = false;
-    f->owes_job = f->engine.state == UCI_ENGINE_STARTING;
-    if (!f->has_session || f->owes_job || f->unkept[0] != '\0' || is_weakened(f)) {
+    if (!f->has_session || is_weakened(f)) {
         return;
     }
-    if (!f->fits ||
-        !engine_job_write(&f->job, &f->engine, &f->set, f->limits.others, f->new_game) ||
+    if (!fits || !engine_job_write(&f->job, &f->engine, &f->set, f->limits.others, f->new_game) ||
         !engine_rules_shorten(f->position, is_chess(f), is_chess960(f), f->job.position)) {
         printf("info string this search does not fit into a job: only this host searches it\n");
         return;
@@ -399,9 +388,14 @@ static void answer(struct front *f, uint64_t now)
     (void)uci_next_word(&rest, move, sizeof move);
     rest = own->line;
     (void)uci_next_word(&rest, first, sizeof first);
-    if (f->is_done && strcmp(move, first) == 0 && !engine_rules_allow(&f->rules, move, false)) {
-        f->rules.are_known = false; /* it says so twice: it plays another game */
+    /* A startpos shows which game it is, if neither option nor position says it. */
+    bool is_foreign =
+        is_seen(f, first) && uci_begins(f->position, "startpos", &rest) && *rest == '\0';
+    for (unsigned i = 0; i < f->seens; i++) {
+        is_foreign &= !engine_rules_allow(&f->rules, f->seen[i], false);
     }
+    f->is_foreign |= is_foreign && f->rules.are_known;
+    f->rules.are_known &= !is_foreign;
     const bool is_own = f->is_done && may_play(f, move, true);
     snprintf(own->move, sizeof own->move, "%s",
              is_own                     ? move
@@ -508,8 +502,8 @@ static void begin(struct front *f, const char *words, uint64_t now)
 {
     const bool is_black = engine_rules_is_black(f->position);
     replace(&f->go, words);
-    f->fits = engine_limits_read(f->go, is_black, now, &f->limits);
-    engine_rules_set(&f->rules, f->position, is_chess(f), is_chess960(f));
+    const bool fits = engine_limits_read(f->go, is_black, now, &f->limits);
+    engine_rules_set(&f->rules, f->position, is_chess(f) && !f->is_foreign, is_chess960(f));
     f->begin_us = now;
     f->is_begun = f->owes_hit = f->is_stopped = f->is_done = false;
     f->own[0] = '\0';
@@ -518,7 +512,7 @@ static void begin(struct front *f, const char *words, uint64_t now)
     f->voice[0] = (struct engine_voice){.instance = 0};
     f->voices = 1;
     f->phase = FRONT_SEARCHING;
-    post_job(f, now);
+    post_job(f, fits, now);
     pass_go(f, now); /* "stop" may be the next line */
 }
 
@@ -645,13 +639,10 @@ static void on_bestmove(struct front *f, const char *line, uint64_t now)
 static void on_started(struct front *f, uint64_t now)
 {
     if (!f->is_greeted) {
-        replace(&f->greeting, f->engine.greeting);
+        replace(&f->greeting, f->engine.is->text);
         f->is_greeted = true;
     } else {
         repeat_all(f);
-        if (f->owes_job && f->phase == FRONT_SEARCHING) {
-            post_job(f, now);
-        }
     }
     if (f->owes_ready > 0) {
         f->ready_at = uci_engine_ask(&f->engine, now);
@@ -796,11 +787,18 @@ static bool has_ended(struct front *f, bool is_leaving, uint64_t now)
         return false;
     }
     if (f->end_us == 0) {
-        f->end_us = is_leaving ? clock_after_ms(now, LAST_WORDS_MS) : UINT64_MAX;
+        f->end_us = clock_after_ms(now, SILENT_MS);
         f->end_at = uci_engine_ask(&f->engine, now);
     }
-    return f->engine.state <= UCI_ENGINE_STARTING || now >= f->end_us ||
-           (int32_t)(f->engine.done - f->end_at) >= 0;
+    const uint64_t soon = clock_after_ms(now, QUIT_MS);
+    const uint64_t silent = clock_after_ms(f->engine.active_us, SILENT_MS);
+    if (is_leaving) {
+        f->end_us = soon < f->end_us ? soon : f->end_us;
+    } else {
+        f->end_us = silent > f->end_us ? silent : f->end_us;
+    }
+    return now >= f->end_us || (f->owes_ready == 0 && (f->engine.state <= UCI_ENGINE_STARTING ||
+                                                       (int32_t)(f->engine.done - f->end_at) >= 0));
 }
 
 /* Nobody reads what is printed any more. */

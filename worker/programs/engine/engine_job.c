@@ -28,7 +28,7 @@ bool engine_settings_put(struct engine_settings *s, const char *name, const char
         i++;
     }
     if (i == ENGINE_SETTINGS_MAX || strlen(name) >= UCI_NAME_MAX ||
-        strlen(value) >= UCI_VALUE_MAX) {
+        strlen(value) >= ENGINE_VALUE_MAX) {
         return false;
     }
     s->count += i == s->count;
@@ -87,7 +87,7 @@ static bool append(char *out, const char *format, ...)
 bool engine_job_write(struct engine_job *job, const struct uci_engine *engine,
                       const struct engine_settings *set, const char *go, uint64_t new_game)
 {
-    engine_job_game(engine->name, job->game);
+    engine_job_game(engine->is->name, job->game);
     job->search[0] = '\0';
     bool ok = append(job->search, "%s", go);
     for (unsigned i = 0; i < set->count && ok; i++) {
@@ -174,8 +174,8 @@ bool engine_job_settings(const char *search, const struct uci_engine *engine,
                          char why[ENGINE_WHY_TEXT_MAX])
 {
     out->count = 0;
-    for (unsigned i = 0; i < engine->options; i++) {
-        const struct uci_option *option = &engine->option[i];
+    for (unsigned i = 0; i < engine->is->options; i++) {
+        const struct uci_option *option = &engine->is->option[i];
         const char *own = engine_settings_get(owners, option->name);
         char wanted[PROTO_TEXT_MAX + 1];
         if (option->kind == UCI_BUTTON || is_own(option->name)) {

@@ -21,10 +21,11 @@ enum {
     ENGINE_GAME_MAX = UCI_NAME_MAX + sizeof JOB_ENGINE_PREFIX,
     ENGINE_SETTINGS_MAX = UCI_ENGINE_OPTIONS_MAX,
     ENGINE_WHY_TEXT_MAX = 256,
+    ENGINE_VALUE_MAX = 4096, /* lists of folders */
 };
 
 struct engine_setting {
-    char name[UCI_NAME_MAX], value[UCI_VALUE_MAX];
+    char name[UCI_NAME_MAX], value[ENGINE_VALUE_MAX];
 };
 
 /* Options that were set, each once. */

@@ -94,7 +94,7 @@ static bool set_owners(struct engine_worker *w, char why[LANES_WHY_MAX])
         const struct engine_setting *own = &owners->at[i];
         const struct uci_option *option = uci_engine_option(&w->engine, own->name);
         if (option == NULL || !uci_option_takes(option, own->value)) {
-            snprintf(why, LANES_WHY_MAX, "--engine-option: %s has %s '%.100s'", w->engine.name,
+            snprintf(why, LANES_WHY_MAX, "--engine-option: %s has %s '%.100s'", w->engine.is->name,
                      option == NULL ? "no option" : "an option of that name, but not the value",
                      option == NULL ? own->name : own->value);
             return false;
@@ -283,7 +283,7 @@ static void serve_engine(struct engine_worker *w)
             on_info(w, line);
         } else if (said == UCI_STARTED) {
             char game[ENGINE_GAME_MAX];
-            engine_job_game(w->engine.name, game);
+            engine_job_game(w->engine.is->name, game);
             if (w->was_said && strcmp(game, w->game) != 0) {
                 uci_engine_kill(&w->engine, "it has another name now; start this worker again");
             } else if (w->was_said && !set_owners(w, why)) {
@@ -391,7 +391,7 @@ static bool start(struct engine_worker *w, char why[LANES_WHY_MAX])
         snprintf(why, LANES_WHY_MAX, "the engine: %s", w->engine.why);
         return false;
     }
-    engine_job_game(w->engine.name, w->game);
+    engine_job_game(w->engine.is->name, w->game);
     return said == UCI_STARTED && set_owners(w, why);
 }
 
@@ -436,8 +436,8 @@ static bool announce(struct engine_worker *w)
     }
     w->was_said = true;
     w->said_up = client_shards_up(w->session.lane.client);
-    log_line(w->options->program, "%s, %u of %u shards up", w->engine.name, (unsigned)w->said_up,
-             w->session.shards);
+    log_line(w->options->program, "%s, %u of %u shards up", w->engine.is->name,
+             (unsigned)w->said_up, w->session.shards);
     return true;
 }
 

@@ -20,8 +20,7 @@ enum {
     PATIENCE_MS = 100, /* a signal that comes right before a wait does not end it */
     QUIT_MS = 500,
     QUIT_STEP_MS = 5,
-    STATUS_MS = 20, /* from its last output to its end: later there is no status to tell */
-    FILLS_MAX = 64, /* reads in a row, and then the clock is looked at */
+    FILLS_MAX = 8, /* reads in a row, and then the clock is looked at */
     SETTLE_MS = 50, /* of silence after a late readyok: then no more of them follow */
     REVIVE_MS = 100, /* after the second death in a row; twice as long after each more ... */
     REVIVE_DOUBLED_MAX = 3,
@@ -35,9 +34,10 @@ enum err uci_engine_open(struct uci_engine *e, const char *command)
     e->in = e->out = -1;
     const size_t size = strlen(command) + UCI_WORDS_MAX + 1;
     e->room = malloc(size);
-    e->option = calloc(UCI_ENGINE_OPTIONS_MAX, sizeof *e->option);
-    const bool ok =
-        line_reader_open(&e->printed, UCI_ENGINE_LINE_MAX) && e->room != NULL && e->option != NULL;
+    e->is = calloc(1, sizeof *e->is);
+    e->becomes = calloc(1, sizeof *e->becomes);
+    const bool ok = line_reader_open(&e->printed, UCI_ENGINE_LINE_MAX) && e->room != NULL &&
+                    e->is != NULL && e->becomes != NULL;
     enum err err = !ok                                                 ? ERR_NOMEM
                    : !uci_cut_command(command, e->room, size, e->word) ? ERR_SYNTAX
                                                                        : ERR_OK;
@@ -105,7 +105,8 @@ static void clear(struct uci_engine *e)
     e->has_ended = e->answers = e->stops = false;
     e->done = e->asked; /* nobody answers them any more */
     e->barrier = e->probe = 0;
-    e->lost = e->clears = false;
+    e->cleared = e->asked;
+    e->lost = false;
     e->due_us = e->settle_us = 0;
 }
 
@@ -189,8 +190,8 @@ void uci_engine_start(struct uci_engine *e, uint64_t now_us)
     (void)fcntl(e->in, F_SETFL, O_NONBLOCK);
     (void)fcntl(e->out, F_SETFL, O_NONBLOCK);
     e->state = UCI_ENGINE_STARTING;
-    e->name[0] = e->greeting[0] = '\0';
-    e->options = 0;
+    e->becomes->name[0] = e->becomes->text[0] = '\0';
+    e->becomes->options = 0;
     e->due_us = clock_after_ms(now_us, UCI_ENGINE_START_MS);
     e->active_us = now_us;
     put(e, "uci\n", strlen("uci\n"));
@@ -207,11 +208,15 @@ void uci_engine_kill(struct uci_engine *e, const char *why)
     }
 }
 
-static void bury(struct uci_engine *e)
+/* False: it has closed its output, and may still end by itself. */
+static bool bury(struct uci_engine *e, uint64_t now_us)
 {
     int status = 0;
     close_pipes(e);
-    const bool is_gone = collect(e, e->why[0] == '\0' ? STATUS_MS : 0, &status);
+    const bool is_gone = collect(e, 0, &status);
+    if (!is_gone && e->why[0] == '\0' && now_us < e->due_us) {
+        return false;
+    }
     if (!is_gone) {
         kill_all(e); /* the next start collects it, which may have much memory to give back */
     }
@@ -229,6 +234,7 @@ static void bury(struct uci_engine *e)
     clear(e);
     e->deaths++;
     e->state = UCI_ENGINE_DEAD;
+    return true;
 }
 
 void uci_engine_close(struct uci_engine *e)
@@ -248,10 +254,11 @@ void uci_engine_close(struct uci_engine *e)
     e->process = 0;
     line_reader_close(&e->printed);
     free(e->room);
-    free(e->option);
+    free(e->is);
+    free(e->becomes);
     free(e->unsent);
     e->room = e->unsent = NULL;
-    e->option = NULL;
+    e->is = e->becomes = NULL;
     e->unsent_size = 0;
 }
 
@@ -275,7 +282,9 @@ void uci_engine_send(struct uci_engine *e, const char *format, ...)
     va_end(arguments);
     if (text != NULL && length >= 0) {
         const char *rest;
-        e->clears |= uci_begins(text, "ucinewgame", &rest) || uci_begins(text, "setoption", &rest);
+        const bool is_memory = uci_begins(text, "setoption", &rest) &&
+                               (strcasestr(rest, "Hash") || strcasestr(rest, "Threads"));
+        e->cleared = is_memory || uci_begins(text, "ucinewgame", &rest) ? e->asked + 1 : e->cleared;
         put(e, text, (size_t)length);
         put(e, "\n", 1);
         flush(e);
@@ -311,11 +320,17 @@ void uci_engine_go(struct uci_engine *e, const char *go, uint64_t now_us)
     e->active_us = now_us;
 }
 
+static bool is_clearing(const struct uci_engine *e)
+{
+    return e->state == UCI_ENGINE_PREPARING && (int32_t)(e->done - e->cleared) < 0;
+}
+
 void uci_engine_stop(struct uci_engine *e, uint64_t now_us)
 {
     if (e->state == UCI_ENGINE_PREPARING && !e->stops) {
         e->stops = true; /* it is to say a move all the same */
-        e->due_us = e->clears ? e->due_us : clock_after_ms(now_us, UCI_ENGINE_STOP_MS);
+        e->due_us =
+            clock_after_ms(now_us, is_clearing(e) ? UCI_ENGINE_CLEAR_MS : UCI_ENGINE_STOP_MS);
     } else if (e->state == UCI_ENGINE_SEARCHING) {
         uci_engine_send(e, "stop");
         e->state = UCI_ENGINE_STOPPING;
@@ -327,8 +342,7 @@ void uci_engine_hurry(struct uci_engine *e, uint64_t now_us)
 {
     const uint64_t due_us = clock_after_ms(now_us, UCI_ENGINE_HURRY_MS);
     uci_engine_stop(e, now_us);
-    const bool is_clearing = e->state == UCI_ENGINE_PREPARING && e->clears;
-    if (uci_engine_is_busy(e) && !is_clearing && (e->due_us == 0 || due_us < e->due_us)) {
+    if (uci_engine_is_busy(e) && !is_clearing(e) && (e->due_us == 0 || due_us < e->due_us)) {
         e->due_us = due_us;
     }
 }
@@ -339,25 +353,32 @@ void uci_engine_hurry(struct uci_engine *e, uint64_t now_us)
 static enum uci_said greet(struct uci_engine *e, const char *line)
 {
     const char *rest;
+    struct uci_greeting *new = e->becomes;
     if (uci_begins(line, "uciok", &rest)) {
+        if (new->name[0] == '\0') {
+            uci_engine_kill(e, "it says no 'id name'");
+            return UCI_NOTHING;
+        }
+        e->becomes = e->is;
+        e->is = new;
         e->state = UCI_ENGINE_IDLE;
         e->due_us = 0;
-        return e->name[0] != '\0' ? UCI_STARTED
-                                  : (uci_engine_kill(e, "it says no 'id name'"), UCI_NOTHING);
+        return UCI_STARTED;
     }
     const bool is_id = uci_begins(line, "id", &rest);
-    if (!is_id && !uci_begins(line, "option", &rest) && e->greeting[0] == '\0') {
+    if (!is_id && !uci_begins(line, "option", &rest) && new->text[0] == '\0') {
         return UCI_BANNER;
     }
     if (is_id && uci_begins(rest, "name", &rest)) {
-        snprintf(e->name, sizeof e->name, "%s", rest);
+        snprintf(new->name, sizeof new->name, "%s", rest);
     }
-    if (e->options < UCI_ENGINE_OPTIONS_MAX && uci_option_read(line, &e->option[e->options])) {
-        e->options++;
+    if (new->options < UCI_ENGINE_OPTIONS_MAX &&
+        uci_option_read(line, &new->option[new->options])) {
+        new->options++;
     }
-    const size_t used = strlen(e->greeting);
-    if (used + strlen(line) + 2 < sizeof e->greeting) {
-        snprintf(e->greeting + used, sizeof e->greeting - used, "%s\n", line);
+    const size_t used = strlen(new->text);
+    if (used + strlen(line) + 2 < sizeof new->text) {
+        snprintf(new->text + used, sizeof new->text - used, "%s\n", line);
     }
     return UCI_NOTHING;
 }
@@ -389,7 +410,6 @@ static enum uci_said on_ready(struct uci_engine *e, uint64_t now_us)
         return UCI_NOTHING; /* nobody asked */
     }
     e->done++;
-    e->clears &= e->done != e->asked;
     e->answers |= e->state == UCI_ENGINE_SEARCHING && (int32_t)(e->done - e->barrier) > 0;
     e->probe = e->probe != 0 && (int32_t)(e->done - e->probe) >= 0 ? 0 : e->probe;
     if (e->lost) {
@@ -469,17 +489,20 @@ enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line
             }
         }
     } while (!e->has_ended && e->fills++ < FILLS_MAX && line_reader_fill(&e->printed, e->out));
+    const bool is_all = e->fills <= FILLS_MAX;
     e->fills = 0;
     if (e->printed.has_ended && !e->has_ended) {
         e->why[0] = '\0';
         e->has_ended = true;
+        e->due_us = clock_after_ms(now_us, QUIT_MS);
     }
-    check_clock(e, now_us);
+    if (!e->has_ended) {
+        check_clock(e, now_us);
+    }
     if (e->has_ended) {
-        bury(e);
-        return UCI_DIED;
+        return bury(e, now_us) ? UCI_DIED : UCI_NOTHING;
     }
-    if (e->settle_us != 0 && now_us >= e->settle_us) {
+    if (is_all && e->settle_us != 0 && now_us >= e->settle_us) {
         e->done = e->asked; /* the rest are lost */
         return go_on(e, now_us);
     }
@@ -489,10 +512,10 @@ enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line
 const struct uci_option *uci_engine_option(const struct uci_engine *e, const char *name)
 {
     unsigned i = 0;
-    while (i < e->options && strcasecmp(e->option[i].name, name) != 0) {
+    while (i < e->is->options && strcasecmp(e->is->option[i].name, name) != 0) {
         i++;
     }
-    return i < e->options ? &e->option[i] : NULL;
+    return i < e->is->options ? &e->is->option[i] : NULL;
 }
 
 bool uci_engine_wait(struct uci_engine *e, const struct lane *lane, int input, uint64_t until_us)
@@ -507,6 +530,9 @@ bool uci_engine_wait(struct uci_engine *e, const struct lane *lane, int input, u
     uint64_t now = clock_us(), due_us = UINT64_MAX;
     if (has_engine && e->settle_us != 0 && e->settle_us < until_us) {
         until_us = e->settle_us;
+    }
+    if (e->state != UCI_ENGINE_DEAD && e->has_ended) { /* a status may come */
+        until_us = now + QUIT_STEP_MS * UINT64_C(1000);
     }
     if (lane != NULL) {
         files += lane->descriptors(lane->self, file + OURS, FILES_MAX - OURS, &due_us);

@@ -10,7 +10,7 @@
  *
  * Threads: one, which may not end before the engine. Memory: open, and buffers that grow to the
  * longest line, and to what the engine has not read yet. Blocking: close, until the process has
- * ended, a second at most. */
+ * ended: a second at most, and then until it has given its memory back. */
 #ifndef WORKER_PROGRAMS_ENGINE_UCI_ENGINE_H
 #define WORKER_PROGRAMS_ENGINE_UCI_ENGINE_H
 
@@ -27,6 +27,7 @@ enum {
     UCI_ENGINE_GREETING_MAX = 65536,
     UCI_ENGINE_START_MS = 10000, /* until uciok */
     UCI_ENGINE_READY_MS = 60000, /* until readyok, while nothing is searched: memory is cleared */
+    UCI_ENGINE_CLEAR_MS = 20000, /* the same after stop, if it may be clearing its memory */
     UCI_ENGINE_STOP_MS = 1000, /* from stop to bestmove ... */
     UCI_ENGINE_HURRY_MS = 300, /* ... and when nobody waits for it any more */
     /* An engine that has answered a question during a search before is asked when it was silent for
@@ -58,11 +59,13 @@ enum uci_said {
 struct uci_engine {
     /* fixed after open */
     char *word[UCI_WORDS_MAX], *room;
-    /* as of the last start */
-    char name[UCI_NAME_MAX]; /* id name */
-    char greeting[UCI_ENGINE_GREETING_MAX]; /* all lines of its answer to "uci" but the last */
-    struct uci_option *option;
-    unsigned options;
+    /* as of the last answer to "uci", which a dead engine keeps; and of the one under way */
+    struct uci_greeting {
+        char name[UCI_NAME_MAX]; /* id name */
+        char text[UCI_ENGINE_GREETING_MAX]; /* all its lines but the last */
+        struct uci_option option[UCI_ENGINE_OPTIONS_MAX];
+        unsigned options;
+    } * is, *becomes;
     /* state */
     enum uci_engine_state state;
     uint32_t asked, done; /* questions "isready", and those that were answered */
@@ -78,7 +81,7 @@ struct uci_engine {
                   never ... */
     uint64_t settle_us; /* ... they count as answered then; 0: no answer has come yet */
     bool stops; /* right after the "go" that waits */
-    bool clears; /* perhaps its memory, by what it was sent since its last answer */
+    uint32_t cleared; /* the question after the last command that clears its memory */
     bool answers; /* it has answered a question during a search */
     char *go; /* the command that waits for the barrier */
     struct line_reader printed;
