@@ -282,11 +282,13 @@ int abdada_flush(struct abdada *t);
 /* An ask waits for its answer, which pays only for nodes that take some milliseconds. Share the
  * results of shorter nodes instead, and take what others share into a table of your own.
  *
- * When results leave: in one message every 2 ms while others with a feed are in the namespace; else
- * a few every 10 ms, to find them. They leave by calls on the handle: what another thread shares
- * while a call sleeps leaves with the next one. Which leave: those of a least depth, which begins
- * at options.share_depth and adjusts itself in eighths of a ply. It rises while more than
- * options.share_rate results a second come from others or the shards are busy, and falls again.
+ * When results leave: in one message every 2 ms, until no results of others have come for 2 s. Then
+ * a few leave every 10 ms, to find others, and the rest is dropped as not wanted. A handle that
+ * only takes does not show itself: where one other shares, it gets those few. They leave by calls
+ * on the handle: what another thread shares while a call sleeps leaves with the next one. Which
+ * leave: those of a least depth, which begins at options.share_depth and adjusts itself in eighths
+ * of a ply. It rises while more than options.share_rate results a second come from others or the
+ * shards are busy, and falls again.
  *
  * Memory: 1,024 results that wait to be sent and 4,096 that wait to be taken; abdada_open
  * allocates it. Losses: what has no room is dropped and counted ("share_lost" of abdada_stats).

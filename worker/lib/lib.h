@@ -53,7 +53,7 @@ struct lib_feed {
     _Atomic uint64_t lost;
     /* of who has the handle */
     struct feed_limits limits;
-    uint64_t table_id, peers_until_us;
+    uint64_t table_id, received_us; /* of others; 0: not yet */
     struct tt_store received[LIB_RECEIVED_MAX]; /* a ring */
     unsigned first, count;
 };

@@ -4,7 +4,10 @@
 #include "common/clock.h"
 
 enum {
-    PEERS_US = 50000, /* how long a message from others says that they are there */
+    /* A searcher that finds nothing deep enough for a while is there all the same, and what is
+     * dropped as for nobody is not counted. */
+    PEERS_US = 2000000, /* how long a message from others says that they are there */
+    SILENT_US = 50000, /* without one: perhaps since the least depth is too high everywhere */
     RATE_MAX = 1000000,
 };
 
@@ -31,7 +34,7 @@ void lib_feed_begin(struct lib *l)
         atomic_store(&f->mix, l->mix);
         feed_clear(&f->feed);
         f->count = 0;
-        f->peers_until_us = 0;
+        f->received_us = 0;
     }
 }
 
@@ -69,14 +72,14 @@ void lib_feed_serve(struct lib *l, uint64_t now_us)
     if (f == NULL) {
         return;
     }
-    bool has_peers = now_us < f->peers_until_us;
+    bool has_peers = now_us < f->received_us + PEERS_US;
     unsigned count =
         feed_take_due(&f->feed, now_us, has_peers ? FEED_PAUSE_US : FEED_PROBE_US, out);
     if (count > 0) {
         unsigned sent = client_share(l->lane.client, out, count, 0, now_us);
         atomic_fetch_add(&f->lost, count - sent);
     }
-    if (!has_peers && atomic_load(&f->feed.least) > f->limits.first) {
+    if (now_us >= f->received_us + SILENT_US && atomic_load(&f->feed.least) > f->limits.first) {
         feed_received(&f->feed, &f->limits, 0, 0, now_us);
     }
     atomic_store(&f->is_wanted, has_peers || feed_is_due(&f->feed, now_us));
@@ -93,7 +96,7 @@ void lib_feed_on_shared(struct lib *l, const struct proto_share *share)
         return;
     }
     uint64_t now = lib_now(l);
-    f->peers_until_us = now + PEERS_US;
+    f->received_us = now;
     feed_received(&f->feed, &f->limits, share->list.count, share->load, now);
     for (uint32_t i = 0; i < share->list.count; i++) {
         if (share->list.at[i].bound == TT_CLAIM) {

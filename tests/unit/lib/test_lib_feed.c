@@ -85,6 +85,30 @@ static void what_has_no_room_is_refused_and_counted(void **state)
     abdada_close(a);
 }
 
+static void who_is_silent_for_a_moment_misses_nothing(void **state)
+{
+    enum { SILENT_US = 200000, FIRST = 100, COUNT = 50 };
+    (void)state;
+    struct abdada *a = open_feed(7, 0), *b = open_feed(7, 0);
+    struct abdada_store_op op[ROOM];
+    unsigned taken = 0;
+    let_meet(a, b);
+    usleep(SILENT_US);
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert_int_equal(abdada_serve(a), ABDADA_OK);
+        assert_int_equal(abdada_share(a, FIRST + i, 9, 0, ABDADA_EXACT, 0), ABDADA_OK);
+    }
+    while (taken < COUNT) {
+        int n = 0;
+        WAIT_FOR((abdada_serve(a), n = abdada_take_shared(b, op, ROOM)) > 0);
+        for (int i = 0; i < n; i++) {
+            taken += op[i].key >= FIRST;
+        }
+    }
+    abdada_close(a);
+    abdada_close(b);
+}
+
 struct finder {
     struct abdada *handle;
     atomic_uint *done;
@@ -121,7 +145,6 @@ static void any_threads_share_by_one_handle(void **state)
         int n = abdada_take_shared(b, op, ROOM);
         assert_true(n >= 0);
         taken += (uint64_t)n;
-        (void)abdada_share(b, 1, 9, 0, ABDADA_EXACT, 0); /* it goes on being there */
     }
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
@@ -170,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_go_to_all_others_of_the_namespace),
         cmocka_unit_test(what_has_no_room_is_refused_and_counted),
+        cmocka_unit_test(who_is_silent_for_a_moment_misses_nothing),
         cmocka_unit_test(any_threads_share_by_one_handle),
         cmocka_unit_test(a_new_search_leaves_all_and_may_change_the_namespace),
     };
