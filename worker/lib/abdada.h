@@ -290,6 +290,9 @@ int abdada_flush(struct abdada *t);
  * of a ply. It rises while more than options.share_rate results a second come from others or the
  * shards are busy, and falls again.
  *
+ * Depth: a result deeper than 63 arrives as one of 63, and with ABDADA_BESIDE added not at all: a
+ * strict search wants the very depth.
+ *
  * Memory: 1,024 results that wait to be sent and 4,096 that wait to be taken; abdada_open
  * allocates it. Losses: what has no room is dropped and counted ("share_lost" of abdada_stats).
  * Shards and networks may lose results, too: the feed keeps nothing and confirms nothing. Where

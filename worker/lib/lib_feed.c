@@ -40,15 +40,24 @@ void lib_feed_begin(struct lib *l)
 
 /* ---- sending ---- */
 
+/* Messages have no room for more depth. A result is good for less, too; a strict search, whose
+ * results stay beside each other, wants the very depth. */
+static unsigned sent_depth(const struct abdada_store_op *op)
+{
+    bool is_cut = op->depth > PROTO_RESULT_DEPTH_MAX && !(op->bound & TT_BESIDE);
+    return is_cut ? PROTO_RESULT_DEPTH_MAX : op->depth;
+}
+
 bool lib_feed_put(struct lib_feed *f, const struct abdada_store_op *op)
 {
     uint64_t key = op->key ^ atomic_load_explicit(&f->mix, memory_order_relaxed);
+    unsigned depth = sent_depth(op);
     if (!atomic_load_explicit(&f->is_wanted, memory_order_relaxed) ||
-        !feed_wants(&f->feed, key, op->depth)) {
+        !feed_wants(&f->feed, key, depth)) {
         return true;
     }
-    const struct tt_store store = {key,      op->score, op->depth, op->bound & (uint8_t)~TT_BESIDE,
-                                   op->move, 0};
+    const struct tt_store store = {
+        key, op->score, (uint8_t)depth, op->bound & (uint8_t)~TT_BESIDE, op->move, 0};
     bool is_put = feed_put(&f->feed, &store);
     if (!is_put) {
         atomic_fetch_add_explicit(&f->lost, 1, memory_order_relaxed);

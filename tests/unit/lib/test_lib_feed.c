@@ -35,7 +35,7 @@ static void share_with_all(uint64_t namespace_id, uint32_t flags)
     let_meet(a, b);
     let_meet(a, c);
     assert_int_equal(abdada_share(a, 77, DEPTH - 1, 0, ABDADA_EXACT, 0), ABDADA_OK); /* shallow */
-    assert_int_equal(abdada_share(a, 77, 64, 0, ABDADA_EXACT, 0), ABDADA_OK); /* no message can */
+    assert_int_equal(abdada_share(a, 77, 64, 0, ABDADA_EXACT + ABDADA_BESIDE, 0), ABDADA_OK);
     struct abdada *to[] = {b, c};
     for (unsigned i = 0; i < 2; i++) {
         WAIT_FOR((abdada_share(a, 77, DEPTH + 20, -31000, ABDADA_LOWER + ABDADA_BESIDE, 65535),
@@ -83,6 +83,23 @@ static void what_has_no_room_is_refused_and_counted(void **state)
     assert_int_equal(abdada_share_many(a, op, ROOM), ABDADA_E_ARGUMENT);
     WAIT_FOR(figure(a, -1, "shared") == ROOM);
     abdada_close(a);
+}
+
+static void a_result_deeper_than_63_arrives_as_one_of_63(void **state)
+{
+    (void)state;
+    struct abdada *a = open_feed(8, 0), *b = open_feed(8, 0);
+    struct abdada_store_op op;
+    let_meet(a, b);
+    for (unsigned depth = 63; depth <= 250; depth += 187) {
+        uint64_t key = 1000 + depth;
+        WAIT_FOR((abdada_share(a, key, depth, 5, ABDADA_UPPER, 6), abdada_serve(a),
+                  abdada_share(b, 2, 9, 0, ABDADA_EXACT, 0),
+                  abdada_take_shared(b, &op, 1) == 1 && op.key == key));
+        assert_true(op.depth == 63 && op.score == 5 && op.bound == ABDADA_UPPER && op.move == 6);
+    }
+    abdada_close(a);
+    abdada_close(b);
 }
 
 static void who_is_silent_for_a_moment_misses_nothing(void **state)
@@ -193,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_go_to_all_others_of_the_namespace),
         cmocka_unit_test(what_has_no_room_is_refused_and_counted),
+        cmocka_unit_test(a_result_deeper_than_63_arrives_as_one_of_63),
         cmocka_unit_test(who_is_silent_for_a_moment_misses_nothing),
         cmocka_unit_test(any_threads_share_by_one_handle),
         cmocka_unit_test(a_new_search_leaves_all_and_may_change_the_namespace),
