@@ -285,10 +285,9 @@ int abdada_flush(struct abdada *t);
  * When results leave: in one message every 2 ms, until no results of others have come for 2 s. Then
  * a few leave every 10 ms, to find others, and the rest is dropped as not wanted. A handle that
  * only takes does not show itself: where one other shares, it gets those few. They leave by calls
- * on the handle: what another thread shares while a call sleeps leaves with the next one. Which
- * leave: those of a least depth, which begins at options.share_depth and adjusts itself in eighths
- * of a ply. It rises while more than options.share_rate results a second come from others or the
- * shards are busy, and falls again.
+ * on the handle, also while one waits. Which leave: those of a least depth, which begins at
+ * options.share_depth and adjusts itself in eighths of a ply. It rises while more than
+ * options.share_rate results a second come from others or the shards are busy, and falls again.
  *
  * Depth: a result deeper than 63 arrives as one of 63, and with ABDADA_BESIDE added not at all: a
  * strict search wants the very depth.

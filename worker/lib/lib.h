@@ -54,6 +54,7 @@ struct lib_feed {
     /* of who has the handle */
     struct feed_limits limits;
     uint64_t table_id, received_us; /* of others; 0: not yet */
+    uint64_t wake_us; /* by then other threads may have shared more: they wake nobody */
     struct tt_store received[LIB_RECEIVED_MAX]; /* a ring */
     unsigned first, count;
 };

@@ -68,10 +68,11 @@ bool lib_feed_put(struct lib_feed *f, const struct abdada_store_op *op)
 uint64_t lib_feed_due(const struct lib *l)
 {
     const struct lib_feed *f = l->feed;
-    if (f == NULL || (feed_waiting(&f->feed) == 0 && atomic_load(&f->is_wanted))) {
+    if (f == NULL) {
         return UINT64_MAX;
     }
-    return atomic_load(&f->feed.due_us);
+    bool is_idle = feed_waiting(&f->feed) == 0 && atomic_load(&f->is_wanted);
+    return is_idle ? f->wake_us : atomic_load(&f->feed.due_us);
 }
 
 void lib_feed_serve(struct lib *l, uint64_t now_us)
@@ -91,6 +92,7 @@ void lib_feed_serve(struct lib *l, uint64_t now_us)
     if (now_us >= f->received_us + SILENT_US && atomic_load(&f->feed.least) > f->limits.first) {
         feed_received(&f->feed, &f->limits, 0, 0, now_us);
     }
+    f->wake_us = has_peers ? now_us + FEED_PAUSE_US : UINT64_MAX;
     atomic_store(&f->is_wanted, has_peers || feed_is_due(&f->feed, now_us));
 }
 

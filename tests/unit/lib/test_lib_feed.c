@@ -2,6 +2,7 @@
  * no room is counted; a new search. */
 #include "tests/support/test_lib.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -126,6 +127,37 @@ static void who_is_silent_for_a_moment_misses_nothing(void **state)
     abdada_close(b);
 }
 
+enum { WAKES = 20 };
+
+/* How often the descriptor says that a result is to be sent, and soon. */
+static unsigned count_wakes(struct abdada *t, int fd)
+{
+    enum { SOON_MS = 100 };
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    unsigned wakes = 0;
+    assert_int_equal(abdada_serve(t), ABDADA_OK);
+    for (unsigned i = 0; i < WAKES; i++) {
+        assert_int_equal(abdada_share(t, i, 9, 0, ABDADA_EXACT, 0), ABDADA_OK);
+        wakes += poll(&polled, 1, SOON_MS) == 1;
+        assert_int_equal(abdada_serve(t), ABDADA_OK);
+    }
+    return wakes;
+}
+
+static void a_result_that_another_thread_shares_wakes_the_event_loop(void **state)
+{
+    enum { SILENT_US = 20000 }; /* nothing comes any more */
+    (void)state;
+    struct abdada *a = open_feed(10, 0), *b = open_feed(10, 0);
+    struct abdada_store_op op[ROOM];
+    int fd = abdada_fd(a);
+    assert_true(fd >= 0);
+    WAIT_FOR((let_meet(a, b), usleep(SILENT_US), abdada_take_shared(a, op, ROOM),
+              count_wakes(a, fd)) == WAKES);
+    abdada_close(a);
+    abdada_close(b);
+}
+
 struct finder {
     struct abdada *handle;
     atomic_uint *done;
@@ -212,6 +244,7 @@ int main(void)
         cmocka_unit_test(what_has_no_room_is_refused_and_counted),
         cmocka_unit_test(a_result_deeper_than_63_arrives_as_one_of_63),
         cmocka_unit_test(who_is_silent_for_a_moment_misses_nothing),
+        cmocka_unit_test(a_result_that_another_thread_shares_wakes_the_event_loop),
         cmocka_unit_test(any_threads_share_by_one_handle),
         cmocka_unit_test(a_new_search_leaves_all_and_may_change_the_namespace),
     };
