@@ -281,8 +281,7 @@ void zeromq_close(struct zeromq **zeromq)
         zmq_msg_close(&lane->early);
     }
     shard_addresses_close(&z->addresses);
-    if (z->context != NULL) {
-        zmq_ctx_term(z->context);
+    while (z->context != NULL && zmq_ctx_term(z->context) != 0 && errno == EINTR) {
     }
     free(z);
     *zeromq = NULL;

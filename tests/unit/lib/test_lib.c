@@ -1,10 +1,12 @@
 /* libabdada before a real ttserver: what each call does. */
 #include "tests/support/test_lib.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 
 /* Each test has a namespace of its own. */
 static uint64_t fresh(void)
@@ -662,6 +664,40 @@ static void few_descriptors_are_an_error(void **state)
     assert_int_equal(files_limit(before), LIMIT);
 }
 
+static unsigned files_open(void)
+{
+    unsigned count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder) != NULL) {
+        count++;
+    }
+    closedir(folder);
+    return count;
+}
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+}
+
+static void signals_do_not_keep_a_close_from_freeing_all(void **state)
+{
+    enum { CLOSES = 20, OFTEN_US = 200 };
+    const struct sigaction action = {.sa_handler = on_alarm}; /* calls are interrupted */
+    const struct itimerval often = {{0, OFTEN_US}, {0, OFTEN_US}}, never = {{0, 0}, {0, 0}};
+    (void)state;
+    unsigned before = files_open();
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    for (unsigned i = 0; i < CLOSES; i++) {
+        struct abdada *t = open_at(&server, fresh());
+        assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+        assert_int_equal(abdada_close(t), ABDADA_OK);
+        assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    }
+    assert_int_equal(files_open(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -685,6 +721,7 @@ int main(void)
         cmocka_unit_test(two_threads_in_one_handle_are_an_error),
         cmocka_unit_test(threads_take_turns_if_they_say_so),
         cmocka_unit_test(a_child_has_no_handles),
+        cmocka_unit_test(signals_do_not_keep_a_close_from_freeing_all),
         cmocka_unit_test(few_descriptors_are_an_error),
     };
     return cmocka_run_group_tests(tests, server_setup, server_teardown);
