@@ -227,13 +227,14 @@ static int await_answer(struct lib *l, struct lib_asked *t, uint64_t until_us,
 
 int abdada_ask_send(struct abdada *t, const struct abdada_ask_op *op, abdada_ticket *ticket)
 {
-    bool is_right =
-        op != NULL && ticket != NULL && is_ask(op->depth, op->alpha, op->beta, op->flags);
+    /* Another thread may change it after the check. Zeroes are no ask. */
+    const struct abdada_ask_op copy = op != NULL ? *op : (struct abdada_ask_op){.depth = 0};
+    bool is_right = ticket != NULL && is_ask(copy.depth, copy.alpha, copy.beta, copy.flags);
     LIB_ENTER_OR_RETURN(t, is_right, l);
     if (l->tickets == l->tickets_max) {
         return lib_leave(t, ABDADA_E_FULL);
     }
-    struct tt_ask ask = ask_of(l, op);
+    struct tt_ask ask = ask_of(l, &copy);
     uint32_t id = send_ask(l, &ask);
     if (id != 0) {
         *ticket = id;
@@ -485,7 +486,10 @@ int abdada_share_many(struct abdada *t, const struct abdada_store_op *op, size_t
     }
     int result = is_right ? lib_feed_of(t, &f) : lib_wrong(t);
     for (size_t i = 0; f != NULL && i < count; i++) {
-        result = lib_feed_put(f, &op[i]) ? result : ABDADA_E_FULL;
+        const struct abdada_store_op copy = op[i]; /* which may have changed since the check */
+        if (is_result(copy.depth, copy.score, copy.bound, copy.move)) {
+            result = lib_feed_put(f, &copy) ? result : ABDADA_E_FULL;
+        }
     }
     return result;
 }

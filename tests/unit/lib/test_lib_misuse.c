@@ -1,6 +1,9 @@
 /* libabdada misused in every way that a call can see: each is an error, and does nothing. */
 #include "tests/support/test_lib.h"
 
+#include <stdatomic.h>
+#include <sys/time.h>
+
 /* Programs were compiled with these: another size is another soname. */
 _Static_assert(sizeof(struct abdada_answer) == 12 && sizeof(struct abdada_peeked) == 12 &&
                    sizeof(struct abdada_ask_op) == 16 && sizeof(struct abdada_store_op) == 16 &&
@@ -243,6 +246,31 @@ static void tickets_are_checked(void **state)
     COMPARE(row);
 }
 
+static struct abdada_ask_op changing = {.key = 4, .alpha = -1, .beta = 1, .depth = 1};
+static atomic_uint changes;
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    changing.alpha = atomic_fetch_add(&changes, 1) % 2 == 0 ? 2 : -1;
+}
+
+static void an_ask_that_changes_during_the_call_ends_nothing(void **state)
+{
+    enum { CHANGES = 200, OFTEN_US = 100 };
+    const struct sigaction action = {.sa_handler = on_alarm};
+    const struct itimerval often = {{0, OFTEN_US}, {0, OFTEN_US}}, never = {{0, 0}, {0, 0}};
+    (void)state;
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    while (atomic_load(&changes) < CHANGES) {
+        if (abdada_ask_send(table, &changing, &ticket) == ABDADA_OK) {
+            assert_int_equal(abdada_cancel(table, ticket), ABDADA_OK);
+        }
+    }
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+}
+
 static void connections_and_figures_are_checked(void **state)
 {
     (void)state;
@@ -422,6 +450,7 @@ int main(void)
         cmocka_unit_test(an_ask_that_is_wrong_is_answered_alone),
         cmocka_unit_test(stores_releases_and_peeks_are_checked),
         cmocka_unit_test(tickets_are_checked),
+        cmocka_unit_test(an_ask_that_changes_during_the_call_ends_nothing),
         cmocka_unit_test(connections_and_figures_are_checked),
         cmocka_unit_test(jobs_are_checked),
         cmocka_unit_test(options_are_checked),
