@@ -380,7 +380,7 @@ struct abdada_job {
     uint64_t nodes; /* limit, 0 none */
     uint32_t time_ms; /* limit, 0 none */
     uint32_t flags; /* enum abdada_job_flag */
-    uint8_t depth; /* the last iteration, 0: no limit */
+    uint8_t depth; /* the last iteration, 1 .. 100; 0: no limit. Of an engine ("uci:...") to 250 */
     uint8_t remote_depth; /* nodes of at least this depth ask the shards; 0: the worker's choice */
 };
 
@@ -395,8 +395,11 @@ enum abdada_job_state {
 enum { ABDADA_TEXT_MAX = 1024 };
 
 /* What one worker (or shard) says of one job. Each worker reports several times a second while it
- * searches, then now and then; totals are its own. A job with a depth is done when an event of that
- * depth comes. Any worker may say anything here: check that moves are legal. */
+ * searches, then now and then; totals are its own. A job is done when an event of its depth (100
+ * without a limit) comes. A game with a known end, as Othello's, stops at its end if that is
+ * nearer: the job is done when nobody searches and the worker with the greatest depth is ENDED. A
+ * worker that leaves for another job is ENDED, too, and may come back. Any worker may say anything
+ * here: check that moves are legal. */
 struct abdada_job_event {
     uint64_t job;
     uint64_t instance; /* names the worker */

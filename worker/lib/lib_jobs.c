@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum {
+    JOB_DEPTH_MAX = 100, /* workers refuse more, but for an engine of others */
     KNOWN_MAX = 256, /* workers, and shards that bar a job, of whom the last event is kept */
 };
 
@@ -193,8 +194,9 @@ static bool copy_job(struct abdada_job *out, const struct abdada_job *given)
     out->position = out->position != NULL ? out->position : "startpos";
     out->algorithm = out->algorithm != NULL ? out->algorithm : "abdada";
     bool is_both = (out->flags & ABDADA_JOB_STRICT) && (out->flags & ABDADA_JOB_FULL);
+    int depth_max = strncmp(out->game, "uci:", 4) == 0 ? TT_DEPTH_MAX : JOB_DEPTH_MAX;
     bool is_whole = out->evaluation != 0 || (uint32_t)out->namespace_id == 0;
-    return (out->flags & ~flags) == 0 && !is_both && is_whole && out->depth <= TT_DEPTH_MAX &&
+    return (out->flags & ~flags) == 0 && !is_both && is_whole && out->depth <= depth_max &&
            out->remote_depth <= TT_DEPTH_MAX && strlen(out->game) <= PROTO_TEXT_MAX &&
            strlen(out->position) <= PROTO_TEXT_MAX && strlen(out->algorithm) <= PROTO_TEXT_MAX;
 }

@@ -303,7 +303,7 @@ static void jobs_are_checked(void **state)
     both.flags = ABDADA_JOB_STRICT | ABDADA_JOB_FULL;
     half.namespace_id = 1;
     unknown.flags = 16;
-    deep.depth = 251;
+    deep.depth = 101;
     deep_remote.remote_depth = 255;
     for (unsigned i = 0; i < 3; i++) {
         texts[i] = job;
@@ -336,6 +336,12 @@ static void jobs_are_checked(void **state)
         ROW(E_UNKNOWN, abdada_job_stop(front, 77)),
     };
     COMPARE(row);
+    deep.depth = 251;
+    deep.game = "uci:any";
+    assert_int_equal(abdada_job_post(front, &deep, &job_id), ABDADA_E_ARGUMENT);
+    deep.depth = 250;
+    assert_int_equal(abdada_job_post(front, &deep, &job_id), ABDADA_OK);
+    assert_int_equal(abdada_job_stop(front, job_id), ABDADA_OK);
     newer.more = 0;
     assert_int_equal(abdada_job_post(front, &newer.job, &job_id), ABDADA_OK);
     assert_int_equal(abdada_job_stop(front, job_id), ABDADA_OK);
