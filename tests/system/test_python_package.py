@@ -542,6 +542,31 @@ def test_others_run_while_a_call_waits():
 
 
 @needs_package
+def test_what_another_thread_is_in_is_not_closed():
+    abdada = package()
+    from abdada._native import lib
+    port = free_port()
+    with abdada.Cluster(f"127.0.0.1:{port}") as cluster:
+        analysis = cluster.analyse()
+
+        def call():
+            while lib.abdada_wait_connected(cluster._handle, 600000) == lib.ABDADA_E_IN_USE:
+                pass  # the other thread was in it
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        wait_until(lambda: lib.abdada_shards(cluster._handle) == lib.ABDADA_E_IN_USE, "the call")
+        for close in analysis.close, cluster.close:
+            equal(raises(abdada.Error, close).code, lib.ABDADA_E_IN_USE)
+        shard = Shard(port)
+        thread.join()
+        wait_until(lambda: (cluster.connected, shard.stats()["jobs"])[1] == 1, "the job, which is open still")
+        analysis.close()
+        wait_until(lambda: (cluster.connected, shard.stats()["jobs"])[1] == 0, "its end")
+    raises(abdada.Error, lambda: cluster.connected)
+    shard.kill()
+
+
+@needs_package
 def test_what_is_open_is_not_copied():
     abdada = package()
     place = f"127.0.0.1:{free_port()}"

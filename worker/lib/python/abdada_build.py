@@ -10,7 +10,7 @@ DECLARATIONS = """
 
     enum abdada_error {
         ABDADA_OK, ABDADA_WAITING, ABDADA_E_ARGUMENT, ABDADA_E_FULL, ABDADA_E_UNAVAILABLE, ABDADA_E_ADDRESS,
-        ABDADA_E_KEYS, ABDADA_E_UNKNOWN, ...
+        ABDADA_E_IN_USE, ABDADA_E_KEYS, ABDADA_E_UNKNOWN, ...
     };
     const char *abdada_error_text(int error);
     const char *abdada_version(void);

@@ -1,9 +1,10 @@
 """The front-end: positions for the workers of a cluster."""
 import collections
+import contextlib
 import time as clock
 from typing import Any, Deque, Dict, Iterator, NamedTuple, NoReturn, Optional, Set, Tuple
 
-from ._errors import Error, NoWorkers, Refused, Unavailable, c_text, call, checked, invalid
+from ._errors import Error, NoWorkers, Refused, Unavailable, c_text, call, checked, error, invalid
 from ._handle import Handle, Keys, Servers, not_copied, slice_ms
 from ._native import ffi, lib
 
@@ -80,13 +81,14 @@ class Analysis(Iterator[Progress]):
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        with contextlib.suppress(Error):
+            self.close()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise not_copied(self)
 
     def close(self) -> None:
-        """Stops the workers. Twice is no error."""
+        """Stops the workers. Twice is no error. Raises Error while another thread is in a call on the Cluster."""
         self._cluster._stop(self._id)
 
     @property
@@ -231,9 +233,14 @@ class Cluster(Handle):
         return job_id in self._kept
 
     def _stop(self, job_id: int) -> None:
-        if self._kept.pop(job_id, None) is not None and self._handle:
-            lib.abdada_job_stop(self._handle, job_id)
+        if job_id not in self._kept:
+            return
+        if self._handle:
+            code = lib.abdada_job_stop(self._handle, job_id)
+            if code == lib.ABDADA_E_IN_USE:
+                raise error(code)
             lib.abdada_serve(self._handle)
+        self._kept.pop(job_id, None)
 
     def _workers_known(self) -> int:
         """How many workers the shards know; more than any number can refuse if none says."""

@@ -62,9 +62,11 @@ class Handle:
 
     def close(self) -> None:
         """Sends what is queued and says goodbye: up to 200 ms. What was in flight is free for others. Twice is no
-        error; other calls on what is closed raise Error."""
+        error; other calls on what is closed raise Error. Raises Error, and stays open, while another thread is in a call."""
         if self._handle:
-            lib.abdada_close(self._handle)
+            code = lib.abdada_close(self._handle)
+            if code == lib.ABDADA_E_IN_USE:
+                raise error(code)
             self._handle = ffi.NULL
 
     def __enter__(self: _Self) -> _Self:
