@@ -683,6 +683,24 @@ def test_an_analysis_ends_with_its_loop_its_time_or_its_cluster():
 
 
 @needs_package
+def test_an_analysis_ends_with_its_game():
+    abdada = package()
+    shard = Shard()
+    helpers = [worker(shard, name=name) for name in ("w0", "w1")]
+    with killed_at_end(shard, *helpers), abdada.Cluster(shard.address) as cluster:
+        cluster.wait_connected(30)
+        for position in "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "8/8/8/4k3/8/8/8/4K3 w - - 0 1":  # stalemate, a dead draw
+            found = cluster.analyse(position, nodes=1 << 60, patience=60).result
+            equal((found.depth, found.score), (100, 0))
+        board = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"  # 14 empties
+        found = cluster.analyse(board, game="othello", depth=60, patience=60).result
+        equal((found.depth, found.score, found.best_move), (14, 18, "g8"))
+        three = [cluster.analyse(board, game="othello", patience=5) for _ in helpers + [None]]  # one waits for a worker
+        equal([analysis.result.depth for analysis in three], [14, 14, 14])
+        raises(abdada.InvalidArgument, lambda: cluster.analyse(depth=101))
+
+
+@needs_package
 def test_without_help_an_exception_says_why():
     abdada = package()
     shard = Shard(0, "--jobs", 1)

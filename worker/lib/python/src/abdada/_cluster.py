@@ -10,6 +10,8 @@ from ._native import ffi, lib
 
 _MATE, _MATE_MIN = 31000, 30000  # as in JOB_REPORT of chess: PROTOCOL.md section 8
 _ALIVE_S = 3.0  # a worker that has not reported for so long is not counted
+_ENDED_S = 1.0  # without a report, after which workers have ended for good
+_DEPTH_MAX, _DEPTH_MAX_OF_ENGINES = 100, 250
 _KEPT = 1024  # events of an analysis that nobody iterates over
 
 
@@ -40,14 +42,15 @@ class _Worker:
     """What one worker said last."""
 
     def __init__(self) -> None:
-        self.nodes, self.state, self.reported_at = 0, -1, 0.0
+        self.nodes, self.state, self.depth, self.reported_at = 0, -1, 0, 0.0
 
 
 class Analysis(Iterator[Progress]):
-    """A search of a cluster: iterate over it, or take `result`. It ends when a worker has finished the depth, when time
-    is over, or when it is closed: by close(), by `with`, or by leaving the loop over an Analysis that has no name."""
+    """A search of a cluster: iterate over it, or take `result`. It ends when a worker has finished the depth, when all
+    have finished a game with a known end, when time is over, or when it is closed: by close(), by `with`, or by leaving the
+    loop over an Analysis that has no name."""
 
-    def __init__(self, cluster: "Cluster", job_id: int, depth: Optional[int], time: Optional[float],
+    def __init__(self, cluster: "Cluster", job_id: int, depth: int, time: Optional[float],
                  nodes: Optional[int], patience: float, chess: bool) -> None:
         self._cluster, self._id, self._chess = cluster, job_id, chess
         self._depth, self._time, self._nodes, self._patience = depth, time, nodes, patience
@@ -67,6 +70,8 @@ class Analysis(Iterator[Progress]):
                 if event is not None and self._take(event):
                     assert self._last is not None
                     return self._last
+                if event is None and self._has_ended():
+                    break
                 self._check_help()
         except BaseException:
             self.close()
@@ -116,7 +121,7 @@ class Analysis(Iterator[Progress]):
             return False
         worker = self._workers.setdefault(event.instance, _Worker())
         worker.nodes = max(worker.nodes, event.nodes)
-        worker.state, worker.reported_at = event.state, clock.monotonic()
+        worker.state, worker.depth, worker.reported_at = event.state, event.depth, clock.monotonic()
         self._barred.pop(event.shard, None)
         line = tuple(event.text.split())
         if self._last is not None and event.depth == self._last.depth and not self._last.line and line:
@@ -142,17 +147,32 @@ class Analysis(Iterator[Progress]):
     def _is_over(self) -> bool:
         if self._last is None:
             return False
-        return (self._depth is not None and self._last.depth >= self._depth or
+        return (self._last.depth >= self._depth or
                 self._time is not None and clock.monotonic() - self._begin >= self._time or
                 self._nodes is not None and sum(w.nodes for w in self._workers.values()) >= self._nodes)
 
+    def _silence(self) -> float:
+        """For how many seconds no worker reported."""
+        return clock.monotonic() - max([self._begin] + [w.reported_at for w in self._workers.values()])
+
+    def _has_ended(self) -> bool:
+        """Whether a game with a known end, as Othello's, is finished before the depth; chess goes on to the depth. A
+        worker that leaves for another job says ENDED, too; while there is a worker for each job it is back at once."""
+        silence, workers_here = self._silence(), self._workers.values()
+        if self._chess or self._last is None or silence < min(_ENDED_S, self._patience):
+            return False
+        depth = max((w.depth for w in workers_here if w.state == lib.ABDADA_JOB_ENDED), default=0)
+        may_search = silence < _ALIVE_S and any(w.state == lib.ABDADA_JOB_SEARCHING for w in workers_here)
+        if depth < self._last.depth or may_search:
+            return False
+        workers = self._cluster._most("workers", 0)
+        return workers > 0 and (silence >= self._patience or self._cluster._most("jobs", 1 << 32) <= workers)
+
     def _check_help(self) -> None:
         """Raises when nobody searches and nobody is going to."""
-        now = clock.monotonic()
-        latest = max([self._begin] + [w.reported_at for w in self._workers.values()])
-        if not self._workers and self._refused and len(self._refused) >= self._cluster._workers_known():
+        if not self._workers and self._refused and len(self._refused) >= self._cluster._most("workers", 1 << 32):
             raise self._refusal()
-        if now - latest < self._patience:
+        if self._silence() < self._patience:
             return
         if self._refused or self._barred:
             raise self._refusal()
@@ -209,7 +229,8 @@ class Cluster(Handle):
         checked(lib.abdada_job_post(self._handle, job, out))
         lib.abdada_serve(self._handle)
         self._kept[out[0]] = collections.deque(maxlen=_KEPT)
-        return Analysis(self, out[0], depth, time, nodes, patience, game == "chess")
+        last = _DEPTH_MAX_OF_ENGINES if game.startswith("uci:") else _DEPTH_MAX
+        return Analysis(self, out[0], depth or last, time, nodes, patience, game == "chess")
 
     # ---- for Analysis ----
 
@@ -242,12 +263,10 @@ class Cluster(Handle):
             lib.abdada_serve(self._handle)
         self._kept.pop(job_id, None)
 
-    def _workers_known(self) -> int:
-        """How many workers the shards know; more than any number can refuse if none says."""
+    def _most(self, figure: str, unknown: int) -> int:
+        """The greatest that a shard says of this; `unknown` if none does."""
         counts = []
         for shard in range(len(self.shards)):
-            try:
-                counts.append(self.shard_stats(shard)["workers"])
-            except (Unavailable, KeyError):
-                pass
-        return max(counts, default=1 << 32)
+            with contextlib.suppress(Unavailable, KeyError):
+                counts.append(self.shard_stats(shard)[figure])
+        return max(counts, default=unknown)
