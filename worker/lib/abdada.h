@@ -29,9 +29,9 @@
  * A call on a handle that another thread is in returns ABDADA_E_IN_USE, or waits for its turn where
  * the handle was opened with ABDADA_TURNS; from one of the handle's own callbacks it is
  * ABDADA_E_IN_USE. abdada_share alone may be called by any threads at any time, but abdada_close.
- * The library starts threads of its own (ZeroMQ's) and no signal reaches them; it
- * writes to no standard stream unless options.log_name is set. A handle does not survive fork: in
- * the child its calls return ABDADA_E_HANDLE; open another there.
+ * A call needs up to 80 KiB of stack. The library starts threads of its own (ZeroMQ's) and no
+ * signal reaches them; it writes to no standard stream unless options.log_name is set. A handle
+ * does not survive fork: in the child its calls return ABDADA_E_HANDLE; open another there.
  *
  * Time. Nothing happens behind your back: sessions are kept, queued stores sent and in-flight
  * entries renewed when you call. Any call does it; a search that does not ask for a while calls
@@ -158,9 +158,10 @@ int abdada_open(struct abdada **out, const struct abdada_options *options);
 int abdada_close(struct abdada *t);
 
 /* Begins a new search in that namespace, the same or another one: leaves all nodes, ends all
- * tickets, and empties the feed both ways. Sessions and jobs stay. Never waits. What other threads
- * share meanwhile goes to either namespace. With ABDADA_RAW_KEYS results of the old namespace may
- * still come for a moment. */
+ * tickets, and empties the feed both ways. Sessions and jobs stay. Never waits. For a moment
+ * results of the old namespace may still come: with ABDADA_RAW_KEYS as they are, else under keys of
+ * no position. What other threads share meanwhile goes to one of the namespaces, or arrives under a
+ * key of no position. */
 int abdada_new_search(struct abdada *t, uint64_t namespace_id);
 
 /* How many shards there are, and how many are up now. */
@@ -309,13 +310,14 @@ int abdada_share_many(struct abdada *t, const struct abdada_store_op *op, size_t
  * more may be there. Waits for its turn alone (ABDADA_TURNS; without it ABDADA_E_IN_USE says that
  * another thread is in the handle; any one may call). Call it every few hundred microseconds: like
  * any call on the handle it sends what is due. A result has slot 0, a bound without ABDADA_BESIDE,
- * and all in the ranges above. Check that its move is legal: anybody may send anything. */
+ * and all in the ranges above. With more than 16 others some are your own. Check that its move is
+ * legal: anybody may send anything. */
 int abdada_take_shared(struct abdada *t, struct abdada_store_op *out, size_t capacity);
 
 /* ---- split: send now, search on, take the answer later ---- */
 
-/* A request under way; never 0. Each ends once: by ABDADA_OK, by ABDADA_E_UNAVAILABLE, which comes
- * by itself, or by abdada_cancel. */
+/* A request under way; never 0. It keeps its place until you end it: poll until ABDADA_OK or
+ * ABDADA_E_UNAVAILABLE, or abdada_cancel. With options.tickets of them all asks are FULL. */
 typedef uint32_t abdada_ticket;
 
 /* Never waits. UNAVAILABLE: no shard is up, nothing was sent; FULL. */
