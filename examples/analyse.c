@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 10000 }; /* without a word from any worker */
+enum {
+    PATIENCE_MS = 10000, /* without a word from any worker */
+    DEPTH_MAX = 100,
+};
 
 static int failed(const char *what, int error)
 {
@@ -30,8 +33,7 @@ static int watch(struct abdada *t, unsigned depth)
             fprintf(stderr, "analyse: shard %d does not take the job: %s\n", (int)event.shard,
                     event.text);
         } else if (event.state == ABDADA_JOB_REFUSED) {
-            fprintf(stderr, "analyse: a worker cannot search this position\n");
-            return 1;
+            fprintf(stderr, "analyse: a worker cannot search this position; others may\n");
         } else if (event.depth > deepest) {
             deepest = event.depth;
             printf("depth %u score %d nodes %llu line %s\n", deepest, event.score,
@@ -51,7 +53,7 @@ static int watch(struct abdada *t, unsigned depth)
 
 int main(int argc, char *argv[])
 {
-    char why[256] = "";
+    char why[256] = "", *end;
     struct abdada *t;
     uint64_t id;
     struct abdada_options options = {
@@ -69,14 +71,19 @@ int main(int argc, char *argv[])
         } else if (strcmp(argv[i], "--keys") == 0 && i + 1 < argc) {
             options.keys = argv[++i];
         } else if (strcmp(argv[i], "--depth") == 0 && i + 1 < argc) {
-            job.depth = (uint8_t)atoi(argv[++i]);
+            long depth = strtol(argv[++i], &end, 10);
+            if (end == argv[i] || *end != '\0' || depth < 1 || depth > DEPTH_MAX) {
+                fprintf(stderr, "analyse: --depth %s: not in 1 to %d\n", argv[i], DEPTH_MAX);
+                return 2;
+            }
+            job.depth = (uint8_t)depth;
         } else if (strcmp(argv[i], "--strict") == 0) {
             job.flags |= ABDADA_JOB_STRICT;
         } else {
             job.position = argv[i];
         }
     }
-    if (options.servers == NULL || job.depth == 0) {
+    if (options.servers == NULL) {
         fprintf(stderr, "usage: analyse --servers HOST:PORT,... [--keys DIR] [--depth N] "
                         "[--strict] [FEN]\n");
         return 2;

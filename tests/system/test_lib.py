@@ -364,7 +364,11 @@ def test_analyse_gets_a_strict_score_from_the_workers():
         wait_until(lambda: not shard.working(), "the job ended with its front-end")
         refused = launch(example("analyse"), *where, "--depth", "3", "no position")
         equal(refused.wait(), 1, refused.tail())
-        check("cannot search" in refused.err(), refused.tail())
+        check("cannot search" in refused.err() and "no worker searches" in refused.err(), refused.tail())
+        for depth in "0", "101", "256", "3x":
+            wrong = launch(example("analyse"), *where, "--depth", depth)
+            equal(wrong.wait(), 2, wrong.tail())
+            check(f"--depth {depth}: not in 1 to 100" in wrong.err(), wrong.tail())
         equal((worker.end(), shard.end()), (0, 0))
 
 
