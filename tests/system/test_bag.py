@@ -12,10 +12,11 @@ import os
 import random
 import re
 import signal
+import subprocess
 import sys
 
 from bag_peer import Peer, Thief
-from cluster import (STARVED, SANITIZED, Cluster, Process, Shard, Worker, answers, at, check, equal, main, positions, run,
+from cluster import (STARVED, SANITIZED, Cluster, Process, Shard, Worker, answers, at, check, equal, main, path_of, positions, run,
                      scratch, wait_until)
 from othello import Board, ending
 
@@ -240,6 +241,22 @@ def other_files_are_left_alone():
         check("No space left" in done.err(), done.err())
 
 
+def the_positions_are_not_overwritten():
+    file, _ = endings("kept.obf", 2, 5, 5)
+    with open(path("kept.game"), "w", encoding="ascii") as game:
+        game.write("f5d6c3d3c4\n")
+    for option in "--obf-out", "--proof":
+        for words, source in ((["--obf", file], file), (["--obf", "-"], file), (["--games", path("kept.game")], path("kept.game"))):
+            with open(source, "rb") as given:
+                text = given.read()
+                given.seek(0)
+                done = subprocess.run([path_of("abdada"), "solve", "--time", "50", *words, option, source],
+                                      stdin=given, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+                given.seek(0)
+                equal((done.returncode, given.read()), (1, text), done.stderr)
+            check(f"{option} {source} is also the file of the positions" in done.stderr.decode(), done.stderr)
+
+
 def passes_and_finished_games_are_written():
     over = "X" * 40 + "O" * 24 + " O"
     board = "XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXO-"
@@ -351,6 +368,7 @@ if __name__ == "__main__":
     sys.exit(main([
         a_killed_and_a_stopped_worker_cost_no_position, a_worker_that_comes_late_takes_its_part,
         a_shard_that_dies_costs_no_position, nobody_is_needed, small_endings_are_solved_by_all, chess_is_searched_as_by_one,
-        scores_are_written_and_what_is_there_is_left_out, other_files_are_left_alone, passes_and_finished_games_are_written,
+        scores_are_written_and_what_is_there_is_left_out, other_files_are_left_alone, the_positions_are_not_overwritten,
+        passes_and_finished_games_are_written,
         bad_lines_are_left_out, who_says_what_cannot_be_is_given_nothing_more,
         a_worker_takes_positions_from_the_front_end_alone, an_interrupted_run_says_what_it_has, wrong_use_is_said_in_a_line], unstable=STARVED))

@@ -546,17 +546,24 @@ static int analyse_apart(struct analyse *a)
     return 0;
 }
 
+/* 0, or 1 after a message: to write the file would destroy the positions. */
+static int check_output(const struct analyse *a, const char *option, const char *file)
+{
+    struct stat in, out;
+    if (file != NULL && a->file != NULL &&
+        (stat(a->file, &in) == 0 || fstat(STDIN_FILENO, &in) == 0) && stat(file, &out) == 0 &&
+        in.st_dev == out.st_dev && in.st_ino == out.st_ino && S_ISREG(in.st_mode)) {
+        return log_fail(a->program, "%s %s is also the file of the positions", option, file);
+    }
+    return 0;
+}
+
 /* Leaves out what the file of scores has. 0, or 1 after a message. */
 static int open_scored(struct analyse *a)
 {
     char why[SCORED_WHY_MAX];
     const unsigned all = a->suite.count;
     unsigned kept = 0;
-    struct stat in, out;
-    if (a->file != NULL && stat(a->file, &in) == 0 && stat(a->scored, &out) == 0 &&
-        in.st_dev == out.st_dev && in.st_ino == out.st_ino && S_ISREG(in.st_mode)) {
-        return log_fail(a->program, "--obf-out %s is also the file of the positions", a->scored);
-    }
     if (scored_open(&a->out, a->scored, a->resume, why) != ERR_OK) {
         return log_fail(a->program, "--obf-out %s: %s", a->scored, why);
     }
@@ -576,6 +583,9 @@ static int open_all(struct analyse *a)
 {
     char why[CLI_WHY_MAX + PROVE_WHY_MAX];
     const struct proof_head head = {a->proof_leaf, a->suite.count};
+    if (check_output(a, "--proof", a->proof) != 0 || check_output(a, "--obf-out", a->scored) != 0) {
+        return 1;
+    }
     a->resources.game = a->job.game;
     if (cli_engine_open(&a->engine, a->program, &a->resources, &interrupted, why) != ERR_OK) {
         return log_fail(a->program, "%s", why);
