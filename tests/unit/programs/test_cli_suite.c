@@ -1,6 +1,7 @@
 #include "tests/support/test_tt.h"
 
 #include "worker/games/games.h"
+#include "worker/programs/othello/scored.h"
 #include "worker/programs/suite.h"
 
 #include <unistd.h>
@@ -414,6 +415,25 @@ static void every_best_move_of_an_obf_line_is_kept(void **state)
     suite_close(&suite);
 }
 
+/* Its descriptor is closed by another, so that neither sync nor close can succeed. */
+static void scores_that_are_not_on_the_disk_are_a_failure(void **state)
+{
+    (void)state;
+    char path[64], why[SCORED_WHY_MAX] = "";
+    struct scored *scored;
+    write_file(path, "");
+    for (unsigned is_lost = 0; is_lost < 2; is_lost++) {
+        const int file = dup(0); /* the number that the file will have */
+        close(file);
+        assert_int_equal(scored_open(&scored, path, false, why), ERR_OK);
+        assert_true(!is_lost || close(file) == 0);
+        assert_int_equal(scored_close(&scored, why), is_lost ? ERR_IO : ERR_OK);
+        assert_string_equal(why, is_lost ? "Bad file descriptor" : "");
+        assert_null(scored);
+    }
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +460,7 @@ int main(void)
         cmocka_unit_test(the_positions_of_bratko_and_kopec_are_read),
         cmocka_unit_test(boards_are_read_as_programs_write_them),
         cmocka_unit_test(every_best_move_of_an_obf_line_is_kept),
+        cmocka_unit_test(scores_that_are_not_on_the_disk_are_a_failure),
     };
     return cmocka_run_group_tests_name("cli_suite", tests, NULL, NULL);
 }

@@ -671,7 +671,9 @@ static int run(const char *name, analyse_read *read, int argc, char *argv[])
     if (prove_close(&a.prove, why) != ERR_OK && status == 0) {
         status = log_fail(name, "--proof %s: %s", a.proof, why);
     }
-    scored_close(&a.out);
+    if (scored_close(&a.out, why) != ERR_OK && !a.has_failed) {
+        status = log_fail(name, "--obf-out %s: %s", a.scored, why);
+    }
     suite_close(&a.suite);
     return status;
 }

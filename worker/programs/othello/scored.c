@@ -1,5 +1,6 @@
 #include "worker/programs/othello/scored.h"
 
+#include "common/disk.h"
 #include "worker/games/games.h"
 #include "worker/programs/suite.h"
 
@@ -107,7 +108,9 @@ enum err scored_open(struct scored **out, const char *path, bool resumes, char w
         return fail(ERR_NOMEM, why);
     }
     s->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    enum err err = s->file < 0 ? fail(ERR_IO, why) : ERR_OK;
+    enum err err = s->file < 0 || disk_sync_folder_of(disk_of_system(), path) != 0
+                       ? fail(ERR_IO, why)
+                       : ERR_OK;
     if (err == ERR_OK && flock(s->file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         err = err_say(ERR_EXIST, why, SCORED_WHY_MAX, "another program writes it");
     }
@@ -117,24 +120,32 @@ enum err scored_open(struct scored **out, const char *path, bool resumes, char w
         err = fail(ERR_IO, why); /* EINVAL: a pipe, say, has no length */
     }
     if (err != ERR_OK) {
-        scored_close(&s);
+        char unused[SCORED_WHY_MAX];
+        (void)scored_close(&s, unused);
         return err;
     }
     *out = s;
     return ERR_OK;
 }
 
-void scored_close(struct scored **scored)
+enum err scored_close(struct scored **scored, char why[SCORED_WHY_MAX])
 {
     struct scored *s = *scored;
-    if (s != NULL) {
-        if (s->file >= 0) {
-            close(s->file);
+    enum err err = ERR_OK;
+    if (s != NULL && s->file >= 0) {
+        if (fsync(s->file) != 0 && errno != EINVAL && errno != EROFS) { /* a pipe cannot */
+            err = fail(ERR_IO, why);
         }
+        if (close(s->file) != 0 && err == ERR_OK) {
+            err = fail(ERR_IO, why);
+        }
+    }
+    if (s != NULL) {
         free(s->board);
         free(s);
     }
     *scored = NULL;
+    return err;
 }
 
 bool scored_take(struct scored *s, const char *text)

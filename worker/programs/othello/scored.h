@@ -27,7 +27,7 @@ bool scored_take(struct scored *scored, const char *text);
  * ERR_IO with `why`. */
 enum err scored_put(struct scored *scored, const struct job *job, const uint16_t *move,
                     unsigned moves, int score, char why[SCORED_WHY_MAX]);
-/* Accepts NULL; nulls. */
-void scored_close(struct scored **scored);
+/* Syncs the file to the disk; frees and nulls in any case. Accepts a null. ERR_IO with `why`. */
+enum err scored_close(struct scored **scored, char why[SCORED_WHY_MAX]);
 
 #endif
