@@ -243,6 +243,12 @@ enum err cli_check_memory(uint64_t hash_mib, const struct game *game, unsigned t
     return ERR_NOMEM;
 }
 
+uint64_t cli_memory_besides(uint64_t tables, unsigned threads)
+{
+    const uint64_t all = memory_for_tables(threads);
+    return all > tables ? all - tables : 1;
+}
+
 enum err cli_engine_open(struct engine **out, const char *program, const struct cli_resources *r,
                          const atomic_bool *stop, char why[ENGINE_WHY_MAX])
 {

@@ -173,6 +173,8 @@ enum err cli_metrics_open(struct searching_metrics **out, const char *program,
  * `why` says so in one line. */
 enum err cli_check_memory(uint64_t hash_mib, const struct game *game, unsigned threads, char *why,
                           size_t why_size);
+/* The bytes that such a process may take besides; at least 1. */
+uint64_t cli_memory_besides(uint64_t tables, unsigned threads);
 /* On stderr: `reason`, not NULL, is why the table of that size is the process's own. */
 void cli_say_private(const char *program, uint64_t hash_mib, const char *reason);
 

@@ -240,10 +240,11 @@ enum { POSITIONS = 40 };
 static enum err write_proof(struct solved *s, const struct disk_port *disk, bool resumes,
                             char why[PROVE_WHY_MAX])
 {
-    const struct proof_head head = {1, POSITIONS};
+    const struct prove_options options = {
+        .disk = disk, .path = path, .head = {1, POSITIONS}, .resumes = resumes};
     char unused[PROVE_WHY_MAX];
     struct prove *prove = NULL;
-    enum err err = prove_open(&prove, disk, path, &head, resumes, why);
+    enum err err = prove_open(&prove, &options, why);
     for (unsigned i = 0; i < POSITIONS && err == ERR_OK; i++) {
         err = prove_position(prove, s->engine, &s->job, s->score, why);
     }

@@ -555,25 +555,33 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     assert_int_equal(proof_reader_open(&r, "/nowhere/file", UINT64_MAX), ERR_IO);
 }
 
-/* The engine is right, and the score that the proof was asked for is not. */
-static void a_false_score_is_not_proved(void **state)
+/* The engine is right, and the score that the proof was asked for is not; or there is no room for
+ * the claims. */
+static void a_false_score_is_not_proved_nor_one_without_memory(void **state)
 {
     (void)state;
     static const struct {
         const char *board, *says;
         int score;
+        enum err err;
+        uint64_t memory_max;
     } cases[] = {
         {"XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX------------------------ X",
-         "<= +62 is not true: the tables were wrong somewhere", 62},
+         "<= +62 is not true: the tables were wrong somewhere", 62, ERR_RANGE, 0},
         {"XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X",
-         ">= +8 is not true: the tables were wrong somewhere", 8},
+         ">= +8 is not true: the tables were wrong somewhere", 8, ERR_RANGE, 0},
+        {"XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X",
+         "the proof needs more memory", 6, ERR_FULL, 1000},
     };
     char path[] = "/tmp/abdada-proof-XXXXXX", why[ENGINE_WHY_MAX + PROVE_WHY_MAX];
     const int file = mkstemp(path);
     assert_true(file >= 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct engine_options options = {.threads = 1, .hash_bytes = 4 << 20};
-        const struct proof_head head = {1, 1};
+        const struct prove_options proof = {.disk = disk_of_system(),
+                                            .path = path,
+                                            .head = {1, 1},
+                                            .memory_max = cases[i].memory_max};
         struct job job = {.algorithm = algorithm_by_name("abdada"),
                           .depth = 24,
                           .remote_depth = PROTO_REMOTE_DEPTH_AUTO};
@@ -585,8 +593,8 @@ static void a_false_score_is_not_proved(void **state)
                          ERR_OK);
         job_set_namespace(&job, 0);
         assert_int_equal(engine_run(engine, &job, NULL, &result), ERR_OK);
-        assert_int_equal(prove_open(&prove, disk_of_system(), path, &head, false, why), ERR_OK);
-        assert_int_equal(prove_position(prove, engine, &job, cases[i].score, why), ERR_RANGE);
+        assert_int_equal(prove_open(&prove, &proof, why), ERR_OK);
+        assert_int_equal(prove_position(prove, engine, &job, cases[i].score, why), cases[i].err);
         assert_non_null(strstr(why, cases[i].says));
         assert_int_equal(prove_close(&prove, why), ERR_OK);
         job_free(&job);
@@ -611,7 +619,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_damaged_is_not_torn),
         cmocka_unit_test(a_member_of_too_much_text_is_refused),
         cmocka_unit_test(a_file_is_continued_where_it_was_torn),
-        cmocka_unit_test(a_false_score_is_not_proved),
+        cmocka_unit_test(a_false_score_is_not_proved_nor_one_without_memory),
     };
     memory = aligned_alloc(64, othello_memory_bytes());
     assert_non_null(memory);

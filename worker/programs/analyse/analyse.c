@@ -1,4 +1,5 @@
 #include "worker/engine/engine_bag.h"
+#include "worker/games/games.h"
 #include "worker/programs/analyse/analyse_options.h"
 #include "worker/programs/json.h"
 #include "worker/programs/othello/prove.h"
@@ -582,11 +583,18 @@ static int open_scored(struct analyse *a)
 static int open_all(struct analyse *a)
 {
     char why[CLI_WHY_MAX + PROVE_WHY_MAX];
-    const struct proof_head head = {a->proof_leaf, a->suite.count};
     if (check_output(a, "--proof", a->proof) != 0 || check_output(a, "--obf-out", a->scored) != 0) {
         return 1;
     }
     a->resources.game = a->job.game;
+    const uint64_t tables = (a->resources.hash_mib << 20) + games_solver_bytes(a->job.game);
+    const struct prove_options proof = {
+        .disk = disk_of_system(),
+        .path = a->proof,
+        .head = {a->proof_leaf, a->suite.count},
+        .resumes = a->resume,
+        .memory_max = cli_memory_besides(tables, a->resources.threads),
+    };
     if (cli_engine_open(&a->engine, a->program, &a->resources, &interrupted, why) != ERR_OK) {
         return log_fail(a->program, "%s", why);
     }
@@ -594,8 +602,7 @@ static int open_all(struct analyse *a)
                          why) != ERR_OK) {
         return log_fail(a->program, "--metrics: %s", why);
     }
-    if (a->proof != NULL &&
-        prove_open(&a->prove, disk_of_system(), a->proof, &head, a->resume, why) != ERR_OK) {
+    if (a->proof != NULL && prove_open(&a->prove, &proof, why) != ERR_OK) {
         return log_fail(a->program, "--proof %s: %s", a->proof, why);
     }
     return a->scored != NULL ? open_scored(a) : 0;

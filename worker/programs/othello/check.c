@@ -21,7 +21,6 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/log.h"
-#include "common/memory.h"
 #include "common/placement.h"
 #include "common/rng.h"
 
@@ -566,8 +565,7 @@ int cli_check(int argc, char *argv[])
         check.resources.table.servers.count == 0
             ? 0
             : (check.resources.hash_mib << 20) + games_solver_bytes(&game_othello_claim);
-    const uint64_t all = memory_for_tables(check.threads);
-    const uint64_t room = (all > of_engine ? all - of_engine : 0) | 1; /* 0 would be the default */
+    const uint64_t room = cli_memory_besides(of_engine, check.threads);
     check.memory = check.memory < room ? check.memory : room;
     if (operands == 0) {
         return options_wrong(program, "give the file of a proof");

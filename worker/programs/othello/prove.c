@@ -12,8 +12,13 @@ _Static_assert((int)OTHELLO_PASS == (int)PROOF_PASS + 1, "a move is a square and
 
 enum { PLAIN = 6 }; /* leaves of no more empty squares need no tables */
 
+#define NO_ROOM                                                      \
+    "the proof needs more memory than this machine (container) has " \
+    "besides --hash: use a smaller one, or a larger --proof-leaf"
+
 struct prove {
     struct proof_head head;
+    uint64_t memory_max; /* bytes of the reader's file and of the claims */
     unsigned positions; /* that were proved */
     struct proof_writer *writer;
     struct proof_reader reader; /* of what an earlier process has written ... */
@@ -212,19 +217,22 @@ static enum err choose(void *self, const struct proof_walk *walk, unsigned *squa
 /* Reads the file and its first line. */
 static enum err resume(struct prove *p, const char *line, char *why)
 {
-    enum err err = proof_writer_read(p->writer, &p->reader, PROOF_MEMORY);
+    enum err err = proof_writer_read(p->writer, &p->reader, p->memory_max);
     const struct proof_reader *r = &p->reader;
     if (err != ERR_OK) {
-        snprintf(why, PROVE_WHY_MAX, "%s", err == ERR_IO ? strerror(errno) : err_text(err));
+        snprintf(why, PROVE_WHY_MAX, "%s",
+                 err == ERR_IO     ? strerror(errno)
+                 : err == ERR_FULL ? NO_ROOM
+                                   : err_text(err));
         return err;
     }
     p->is_read = proof_writer_began(p->writer, line, r->bytes, r->size);
     return p->is_read ? ERR_OK : put_line(p, line, why);
 }
 
-enum err prove_open(struct prove **out, const struct disk_port *disk, const char *path,
-                    const struct proof_head *head, bool resumes, char *why)
+enum err prove_open(struct prove **out, const struct prove_options *options, char *why)
 {
+    const struct proof_head *head = &options->head;
     char line[PROOF_LINE_MAX];
     if (head->positions > PROOF_POSITIONS_MAX) {
         snprintf(why, PROVE_WHY_MAX, "a proof has at most %d positions", PROOF_POSITIONS_MAX);
@@ -235,10 +243,11 @@ enum err prove_open(struct prove **out, const struct disk_port *disk, const char
         return err_say(ERR_NOMEM, why, PROVE_WHY_MAX, "%s", err_text(ERR_NOMEM));
     }
     p->head = *head;
+    p->memory_max = options->memory_max > 0 ? options->memory_max : PROOF_MEMORY;
     p->is_read = true;
     snprintf(line, sizeof line, PROOF_HEAD_LINE, PROOF_VERSION, head->leaf, head->positions);
-    enum err err = proof_writer_open(&p->writer, disk, path, why);
-    if (err == ERR_OK && resumes) {
+    enum err err = proof_writer_open(&p->writer, options->disk, options->path, why);
+    if (err == ERR_OK && options->resumes) {
         err = resume(p, line, why);
     }
     if (err == ERR_OK && p->is_read) {
@@ -257,8 +266,12 @@ enum err prove_open(struct prove **out, const struct disk_port *disk, const char
 static enum err walk_position(struct prove *p, const struct job *job, int score, char *why)
 {
     const struct othello_position *position = job->position;
-    struct proof_walk walk = {
-        .leaf = p->head.leaf, .self = p, .choose = choose, .solve = check_leaf};
+    const uint64_t file = p->reader.size;
+    struct proof_walk walk = {.leaf = p->head.leaf,
+                              .self = p,
+                              .choose = choose,
+                              .memory_max = file < p->memory_max ? p->memory_max - file : 1,
+                              .solve = check_leaf};
     char line[PROOF_LINE_MAX];
     p->why = why;
     p->has_moves = false;
@@ -271,8 +284,8 @@ static enum err walk_position(struct prove *p, const struct job *job, int score,
         return is_another(p, "of such moves", why);
     }
     if (end == PROOF_STOPPED) {
-        if (walk.err == ERR_NOMEM) {
-            snprintf(why, PROVE_WHY_MAX, "%s", err_text(walk.err));
+        if (walk.err == ERR_NOMEM || walk.err == ERR_FULL) {
+            snprintf(why, PROVE_WHY_MAX, "%s", walk.err == ERR_FULL ? NO_ROOM : err_text(walk.err));
         }
         return walk.err;
     }
