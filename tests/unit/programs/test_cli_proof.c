@@ -6,6 +6,7 @@
 #include "worker/programs/othello/proof.h"
 #include "worker/programs/othello/prove.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -555,6 +556,58 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     assert_int_equal(proof_reader_open(&r, "/nowhere/file", UINT64_MAX), ERR_IO);
 }
 
+struct full_disk {
+    struct disk_port port;
+    unsigned writes, waits, waits_max;
+};
+
+/* Of two writes one finds no room, and the other room for a part. */
+static ssize_t write_a_part(void *self, int file, const void *bytes, size_t length)
+{
+    struct full_disk *d = self;
+    errno = d->writes % 4 == 1 ? EDQUOT : ENOSPC;
+    return d->writes++ % 2 == 1 ? -1 : write(file, bytes, length / 2 + 1);
+}
+
+static bool await_room(void *self, const char *why)
+{
+    struct full_disk *d = self;
+    assert_string_equal(why, strerror(d->writes % 4 == 2 ? EDQUOT : ENOSPC));
+    return ++d->waits <= d->waits_max;
+}
+
+static void a_full_disk_is_awaited(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/abdada-proof-XXXXXX", why[PROOF_WHY_MAX], line[PROOF_LINE_MAX];
+    struct full_disk d = {.port = *disk_of_system(), .waits_max = 1000};
+    struct proof_writer *w;
+    struct proof_reader r;
+    close(mkstemp(path));
+    d.port.self = &d;
+    d.port.write = write_a_part;
+    assert_int_equal(proof_writer_open(&w, &d.port, path, why), ERR_OK);
+    proof_writer_set_await(w, await_room, &d);
+    assert_int_equal(proof_writer_begin(w, NULL, 0, 0, why), ERR_OK);
+    for (unsigned i = 0; i < 10; i++) {
+        snprintf(line, sizeof line, "line %u", i);
+        assert_int_equal(proof_writer_line(w, line, why), ERR_OK);
+        assert_int_equal(proof_writer_flush(w, why), ERR_OK);
+    }
+    assert_true(d.waits >= 10);
+    assert_int_equal(proof_reader_open(&r, path, UINT64_MAX), ERR_OK);
+    assert_int_equal(read_lines(&r, why), ERR_ABSENT);
+    assert_int_equal(r.number, 10);
+    assert_string_equal(r.line, "line 9");
+    proof_reader_close(&r);
+    d.waits_max = d.waits; /* now it is not awaited */
+    assert_int_equal(proof_writer_line(w, "the last", why), ERR_OK);
+    assert_int_equal(proof_writer_flush(w, why), ERR_IO);
+    assert_true(strcmp(why, strerror(ENOSPC)) == 0 || strcmp(why, strerror(EDQUOT)) == 0);
+    assert_int_equal(proof_writer_close(&w, why), ERR_IO);
+    unlink(path);
+}
+
 /* The engine is right, and the score that the proof was asked for is not; or there is no room for
  * the claims. */
 static void a_false_score_is_not_proved_nor_one_without_memory(void **state)
@@ -619,6 +672,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_damaged_is_not_torn),
         cmocka_unit_test(a_member_of_too_much_text_is_refused),
         cmocka_unit_test(a_file_is_continued_where_it_was_torn),
+        cmocka_unit_test(a_full_disk_is_awaited),
         cmocka_unit_test(a_false_score_is_not_proved_nor_one_without_memory),
     };
     memory = aligned_alloc(64, othello_memory_bytes());

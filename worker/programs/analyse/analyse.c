@@ -580,6 +580,17 @@ static int open_scored(struct analyse *a)
     return 0;
 }
 
+static bool await_room(void *self, const char *why)
+{
+    struct analyse *a = self;
+    if (!a->said_full) {
+        a->said_full = true;
+        log_line(a->program, "--proof %s: %s; waiting for room", a->proof, why);
+    }
+    (void)nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    return !atomic_load(&interrupted);
+}
+
 static int open_all(struct analyse *a)
 {
     char why[CLI_WHY_MAX + PROVE_WHY_MAX];
@@ -594,6 +605,8 @@ static int open_all(struct analyse *a)
         .head = {a->proof_leaf, a->suite.count},
         .resumes = a->resume,
         .memory_max = cli_memory_besides(tables, a->resources.threads),
+        .self = a,
+        .await_room = await_room,
     };
     if (cli_engine_open(&a->engine, a->program, &a->resources, &interrupted, why) != ERR_OK) {
         return log_fail(a->program, "%s", why);

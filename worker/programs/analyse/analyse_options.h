@@ -35,6 +35,7 @@ struct analyse {
     struct engine *engine;
     struct searching_metrics *metrics;
     struct prove *prove; /* NULL: no proof is written */
+    bool said_full; /* set when it was said that the proof's disk is full */
     const struct job *running; /* job with the position */
     /* sums over the positions */
     struct analyse_sum {

@@ -255,6 +255,8 @@ struct proof_writer {
     int file;
     bool is_regular; /* is a file that has a length, and a lock; no terminal or pipe */
     bool has_failed;
+    bool (*await_room)(void *self, const char *why); /* NULL: nobody waits for a full disk */
+    void *self; /* for that */
     z_stream zlib;
     uint32_t crc; /* of all text */
     unsigned moves; /* of the line under way */
@@ -301,6 +303,13 @@ enum err proof_writer_open(struct proof_writer **out, const struct disk_port *di
     return ERR_OK;
 }
 
+void proof_writer_set_await(struct proof_writer *w, bool (*await_room)(void *self, const char *why),
+                            void *self)
+{
+    w->await_room = await_room;
+    w->self = self;
+}
+
 enum err proof_writer_read(struct proof_writer *w, struct proof_reader *out, uint64_t max)
 {
     if (w->is_regular && w->disk->seek(w->disk->self, w->file, 0, SEEK_SET) < 0) {
@@ -328,11 +337,22 @@ bool proof_writer_began(struct proof_writer *w, const char *line, const uint8_t 
     return size < make_member(w, text, (size_t)length) && memcmp(w->member, bytes, size) == 0;
 }
 
+/* Waits on a full disk. Returns whether to try again. */
+static bool has_room_again(const struct proof_writer *w)
+{
+    const int error = errno;
+    const bool is_full = w->is_regular && (error == ENOSPC || error == EDQUOT);
+    const bool is_again =
+        is_full && w->await_room != NULL && w->await_room(w->self, strerror(error));
+    errno = error;
+    return is_again;
+}
+
 static enum err write_all(struct proof_writer *w, const uint8_t *bytes, size_t size, char *why)
 {
     for (size_t done = 0; done < size;) {
         const ssize_t n = w->disk->write(w->disk->self, w->file, bytes + done, size - done);
-        if (n < 0 && errno != EINTR) {
+        if (n < 0 && errno != EINTR && !has_room_again(w)) {
             return failed(w, why);
         }
         done += n > 0 ? (size_t)n : 0;

@@ -92,6 +92,10 @@ struct proof_writer;
  */
 enum err proof_writer_open(struct proof_writer **out, const struct disk_port *disk,
                            const char *path, char *why);
+/* While the disk is full, the writer calls `await_room`, which waits a while and returns whether to
+ * try again. Without it every later call fails. */
+void proof_writer_set_await(struct proof_writer *writer,
+                            bool (*await_room)(void *self, const char *why), void *self);
 /* A reader of what is in the file. Errors as of proof_reader_open. */
 enum err proof_writer_read(struct proof_writer *writer, struct proof_reader *out, uint64_t max);
 /* Whether these bytes are the beginning of what a writer that was killed writes first: the

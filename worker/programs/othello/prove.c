@@ -247,6 +247,9 @@ enum err prove_open(struct prove **out, const struct prove_options *options, cha
     p->is_read = true;
     snprintf(line, sizeof line, PROOF_HEAD_LINE, PROOF_VERSION, head->leaf, head->positions);
     enum err err = proof_writer_open(&p->writer, options->disk, options->path, why);
+    if (err == ERR_OK) {
+        proof_writer_set_await(p->writer, options->await_room, options->self);
+    }
     if (err == ERR_OK && options->resumes) {
         err = resume(p, line, why);
     }

@@ -22,6 +22,8 @@ struct prove_options {
     bool resumes;
     uint64_t memory_max; /* bytes of a position's claims and of a file that is resumed; 0:
                             PROOF_MEMORY */
+    void *self; /* for await_room, which is proof_writer_set_await's; NULL: none */
+    bool (*await_room)(void *self, const char *why);
 };
 
 /* Begins the file, or, if it resumes, goes on with the one that is there: what is whole of it
