@@ -608,16 +608,18 @@ static void a_full_disk_is_awaited(void **state)
     unlink(path);
 }
 
-/* The engine is right, and the score that the proof was asked for is not; or there is no room for
- * the claims. */
+/* The engine is right, and the score that the proof was asked for is not, or a move that the file
+ * has; or there is no room for the claims. */
 static void a_false_score_is_not_proved_nor_one_without_memory(void **state)
 {
     (void)state;
+#define LEAVES_OF_1 "abdada-proof 1 leaf 1 positions 1\n"
     static const struct {
         const char *board, *says;
         int score;
         enum err err;
         uint64_t memory_max;
+        const char *text; /* of a file that is resumed */
     } cases[] = {
         {"XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX------------------------ X",
          "<= +62 is not true: the tables were wrong somewhere", 62, ERR_RANGE, 0},
@@ -625,6 +627,9 @@ static void a_false_score_is_not_proved_nor_one_without_memory(void **state)
          ">= +8 is not true: the tables were wrong somewhere", 8, ERR_RANGE, 0},
         {"XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X",
          "the proof needs more memory", 6, ERR_FULL, 1000},
+        {"XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X",
+         " is not true: the file has a false move, or the tables were wrong", 6, ERR_RANGE, 0,
+         LEAVES_OF_1 BOARD "score +6\ng6\n"},
     };
     char path[] = "/tmp/abdada-proof-XXXXXX", why[ENGINE_WHY_MAX + PROVE_WHY_MAX];
     const int file = mkstemp(path);
@@ -634,6 +639,7 @@ static void a_false_score_is_not_proved_nor_one_without_memory(void **state)
         const struct prove_options proof = {.disk = disk_of_system(),
                                             .path = path,
                                             .head = {1, 1},
+                                            .resumes = cases[i].text != NULL,
                                             .memory_max = cases[i].memory_max};
         struct job job = {.algorithm = algorithm_by_name("abdada"),
                           .depth = 24,
@@ -646,6 +652,12 @@ static void a_false_score_is_not_proved_nor_one_without_memory(void **state)
                          ERR_OK);
         job_set_namespace(&job, 0);
         assert_int_equal(engine_run(engine, &job, NULL, &result), ERR_OK);
+        if (cases[i].text != NULL) {
+            static uint8_t bytes[MEMBERS_MAX];
+            const size_t size = make_member(cases[i].text, strlen(cases[i].text), bytes);
+            assert_int_equal(ftruncate(file, 0), 0);
+            assert_int_equal(pwrite(file, bytes, size, 0), (ssize_t)size);
+        }
         assert_int_equal(prove_open(&prove, &proof, why), ERR_OK);
         assert_int_equal(prove_position(prove, engine, &job, cases[i].score, why), cases[i].err);
         assert_non_null(strstr(why, cases[i].says));

@@ -128,11 +128,13 @@ static enum err search_moves(const struct prove *p, uint16_t *path, unsigned len
     return ERR_RANGE;
 }
 
-static enum err is_not_true(const struct othello_claim *claim, char *why)
+static enum err is_not_true(const struct prove *p, const struct othello_claim *claim, char *why)
 {
     char text[OTHELLO_CLAIM_TEXT_MAX];
     othello_claim_format(claim, text);
-    snprintf(why, PROVE_WHY_MAX, "%s is not true: the tables were wrong somewhere", text);
+    snprintf(why, PROVE_WHY_MAX, "%s is not true: %s", text,
+             p->has_moves ? "the file has a false move, or the tables were wrong"
+                          : "the tables were wrong somewhere");
     return ERR_RANGE;
 }
 
@@ -164,7 +166,9 @@ static enum err find_move(const struct prove *p, const struct proof_walk *walk, 
               : *move != 0         ? ERR_OK
                            : search_moves(p, path, length, claim->board, -claim->value, move);
     }
-    return err == ERR_RANGE ? is_not_true(claim, why) : err == ERR_ABSENT ? is_stopped(why) : err;
+    return err == ERR_RANGE    ? is_not_true(p, claim, why)
+           : err == ERR_ABSENT ? is_stopped(why)
+                               : err;
 }
 
 /* Moves of a file are anybody's: what follows from them is true if all leaves' claims are, most of
@@ -281,7 +285,7 @@ static enum err walk_position(struct prove *p, const struct job *job, int score,
     const enum proof_end end = proof_walk(&walk, position->board, position->is_black, score);
     proof_close(&walk);
     if (end == PROOF_FALSE && p->is_read) {
-        return is_not_true(&walk.claim, why);
+        return is_not_true(p, &walk.claim, why);
     }
     if (end == PROOF_FALSE) {
         return is_another(p, "of such moves", why);

@@ -29,8 +29,9 @@ struct prove_options {
 /* Begins the file, or, if it resumes, goes on with the one that is there: what is whole of it
  * stays, if it is of the same positions and true. ERR_EXIST: it is another proof, or another
  * program writes it; ERR_PROTO: it is no proof, or damaged. It stays as it is then, also where
- * prove_position finds that. ERR_FULL: it needs more memory; ERR_RANGE: there are too many
- * positions; ERR_IO, ERR_NOMEM. */
+ * prove_position finds that, but not if it ended after a false move: that is found (ERR_RANGE) when
+ * it has gone on. ERR_FULL: it needs more memory; ERR_RANGE: there are too many positions; ERR_IO,
+ * ERR_NOMEM. */
 enum err prove_open(struct prove **out, const struct prove_options *options, char *why);
 /* The proof of the next position, which is the job's and was just solved by the engine's run: the
  * score is exact. ERR_ABSENT: engine_stop ended it; ERR_RANGE: it is not the score; as above. What
