@@ -2,7 +2,8 @@
 """Checks a proof that `abdada solve --proof` has written, by docs/proof.md alone: check_proof.py FILE [PERCENT [SEED]]
 
 PERCENT: solve so many of the leaves, at random (100). Exit status: 0 the proof holds, 1 a claim is false, 2 the
-file is no whole proof. It reads a line when it needs one, so a file takes no more memory than its claims.
+file is no whole proof, 3 the check did not end (too many claims, no memory, Ctrl-C, wrong arguments): it says nothing
+about the proof. It reads a line when it needs one, so a file takes no more memory than its claims.
 """
 import gzip, random, re, sys, zlib
 
@@ -13,6 +14,7 @@ STEPS = [(1, NOT_A), (-1, NOT_H), (8, ALL), (-8, ALL), (9, NOT_A), (-9, NOT_H), 
 
 
 class Unreadable(Exception): """The file is no whole proof."""
+class TooLarge(Exception): """The proof has more claims than CLAIMS_MAX."""
 class FalseClaim(Exception): """What does not follow, or is no leaf's value."""
 
 
@@ -112,7 +114,7 @@ class Proof:
         self.seen.add(claim)
         self.claims += 1
         if self.claims > CLAIMS_MAX:
-            raise Unreadable(f"more than {CLAIMS_MAX} claims")
+            raise TooLarge(f"more than {CLAIMS_MAX} claims")
         mine = moves(own, other)
         if 64 - count(own | other) <= self.leaf:
             self.leaves.append(claim)
@@ -131,19 +133,21 @@ class Proof:
 
 
 def main(path, percent="100", seed=None):
-    seed = int(seed or random.randrange(1 << 32))
     try:
+        seed, share = int(seed or random.randrange(1 << 32)), float(percent)
+        if not 0 < share <= 100:
+            raise ValueError(f"PERCENT is above 0 and at most 100, not {percent}")
         with gzip.open(path) as file:
             proof = Proof(file)
-        wanted = int(-(-len(proof.leaves) * float(percent) // 100))
+        wanted = int(-(-len(proof.leaves) * share // 100))
         for claim in random.Random(seed).sample(proof.leaves, wanted):
             solve(*claim)
-    except (Unreadable, FalseClaim, EOFError, OSError, zlib.error) as why:
-        print(f"{path}: {why}", file=sys.stderr)
-        return 1 if isinstance(why, FalseClaim) else 2
+    except (Exception, KeyboardInterrupt) as why:
+        print(f"{path}: {str(why) or type(why).__name__}", file=sys.stderr)
+        return 1 if isinstance(why, FalseClaim) else 2 if isinstance(why, (Unreadable, EOFError, OSError, zlib.error)) else 3
     print(f"{wanted} of {len(proof.leaves)} leaves solved, seed {seed}: no claim is false")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]) if len(sys.argv) in (2, 3, 4) and sys.argv[1][:1] != "-" else print(__doc__) or 2)
+    sys.exit(main(*sys.argv[1:]) if len(sys.argv) in (2, 3, 4) and sys.argv[1][:1] != "-" else print(__doc__) or 3)

@@ -602,11 +602,13 @@ def large_proofs_are_refused():
         equal(done.status, status, done.tail())
         check(why in done.err(), done.err())
     claims = verdict(proof, "--max-leaf", 21)[1]["claims"]
-    for most, status in ((claims - 1, 2), (claims, 0)):
+    for most, status in ((claims - 1, 3), (claims, 0)):
         bounded = f"import sys, check_proof as c; c.CLAIMS_MAX = {most}; c.solve = lambda *claim: None; sys.exit(c.main(sys.argv[1]))"
         done = subprocess.run([sys.executable, "-c", bounded, proof], cwd=os.path.dirname(EXAMPLE), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        equal((done.returncode, b"claims" in done.stdout), (status, status == 2), done.stdout)
+        equal((done.returncode, b"claims" in done.stdout), (status, status == 3), done.stdout)
+    for words in (["0"], ["-1"], ["101"], ["nan"], ["much"], ["100", "seed"], ["100", "1", "2"]):
+        equal(example(proof, *words)[0], 3, words)
 
 
 def only_its_own_proof_is_continued():
