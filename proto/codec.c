@@ -578,7 +578,7 @@ const char *proto_report_fault(const struct proto_job_report *report)
     COUNTERS_REPORTED(X)
     COUNTERS_OF_TALK(X)
 #undef X
-    if (all >> PROTO_COUNTER_BITS != 0) { /* no search counts so far, and sums must not overflow */
+    if (all >> PROTO_COUNTER_BITS != 0) { /* senders stop before it, and sums must not overflow */
         return "JOB_REPORT: a number of 2^48 or more";
     }
     return report->depth > TT_DEPTH_MAX ? "JOB_REPORT: depth above 250" : NULL;

@@ -134,7 +134,8 @@ bool job_offer_set(struct job_offer *out, const struct proto_job *message)
 
 void job_report_set(struct proto_job_report *report, const struct counters *c)
 {
-#define X(name, ...) report->name = c->name;
+    const uint64_t most = (UINT64_C(1) << PROTO_COUNTER_BITS) - 1;
+#define X(name, ...) report->name = c->name < most ? c->name : most;
     COUNTERS_REPORTED(X)
     COUNTERS_OF_TALK(X)
 #undef X

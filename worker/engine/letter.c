@@ -158,7 +158,7 @@ static bool is_text(const char *text, size_t length)
     return i == length;
 }
 
-/* No search counts so far, and sums must not overflow. */
+/* No searcher of a position counts so far, and sums must not overflow. */
 static bool is_counter(uint64_t value)
 {
     return value >> PROTO_COUNTER_BITS == 0;

@@ -1,4 +1,5 @@
 /* What a front-end makes of reports: sums, who lives, whose last report it waits for. */
+#include "proto/codec.h"
 #include "worker/engine/front_core.h"
 
 #include <setjmp.h>
@@ -125,6 +126,21 @@ static void counters_only_grow(void **state)
     assert_int_equal(sum().counters.nodes, 120);
     front_core_stop(&core, 200, now);
     assert_false(front_core_waits(&core, 1, now)); /* its last report is not undone */
+}
+
+/* More would be refused as a fault, and the last report would stand. */
+static void a_report_counts_no_more_than_shards_take(void **state)
+{
+    (void)state;
+    const uint64_t most = (UINT64_C(1) << PROTO_COUNTER_BITS) - 1;
+    struct proto_job_report r = {.job = JOB};
+    struct counters c = {.nodes = most - 1, .asks = most, .busy = most + 1};
+    c.waited_us = c.bytes_received = UINT64_MAX;
+    job_report_set(&r, &c);
+    assert_null(proto_report_fault(&r));
+    c = job_report_counters(&r);
+    assert_true(c.nodes == most - 1 && c.asks == most && c.busy == most);
+    assert_true(c.waited_us == most && c.talked_us == 0 && c.bytes_received == most);
 }
 
 static void reports_on_other_jobs_are_passed_over(void **state)
@@ -403,6 +419,7 @@ int main(void)
         TEST(reports_are_summed_over_workers),
         TEST(the_time_that_workers_search_is_summed),
         TEST(counters_only_grow),
+        TEST(a_report_counts_no_more_than_shards_take),
         TEST(reports_on_other_jobs_are_passed_over),
         TEST(workers_counts_who_lives),
         TEST(last_reports_are_waited_for),
