@@ -5,6 +5,7 @@
 
 OTHELLO_EMPTIES=N: the FFO positions with up to N empty squares (22); all have up to 30, and take hours.
 """
+import collections
 import json
 import os
 import random
@@ -110,9 +111,13 @@ def harder_ones_are_solved():
 
 
 def all_best_moves_are_found():
+    nodes = collections.Counter()
     for board, score, best in problems("ffo-1-19.obf", 14 if SANITIZED else 15):
-        row, = solve("--all", *board.split())  # the side as a word of its own
+        row, = solve("--all", "--fresh", *board.split())  # the side as a word of its own
         equal((row["score"], sorted(row["best"])), (score, best), board)
+        one, = solve("--fresh", board)
+        nodes.update(all=row["nodes"], one=one["nodes"])
+    check(nodes["all"] < 2 * nodes["one"], "moves that are not the best are not solved", nodes)
 
 
 def a_line_is_played_to_the_end():

@@ -34,6 +34,7 @@ struct job {
     uint16_t root_move[GAME_MOVES_MAX]; /* searched at the root; legal */
     unsigned root_moves; /* 0: all */
     unsigned lines; /* lines of the best moves; 0: one */
+    bool only_ties; /* only lines of moves as good as the best */
     uint32_t alone_ms; /* so long its search needs no shards: remote_keep_alone */
     bool is_next; /* a position of a bag after another one: the shards know the namespace */
 };

@@ -82,6 +82,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .root_move = job->root_move,
         .root_moves = job->root_moves,
         .lines = job->lines,
+        .only_ties = job->only_ties,
         .poll_nodes = p->poll_nodes,
     };
     p->local.score_max = job->game->score_max;

@@ -160,6 +160,12 @@ static void report_bound(struct search *s, const struct run *run, unsigned depth
     }
 }
 
+/* Whether a value below that of the best line is of no interest. */
+static bool seeks_tie(const struct search *s)
+{
+    return s->options.only_ties && s->lines_done > 0;
+}
+
 /* Widens around the last score until the value falls into the window. False: stopped. */
 static bool aspirate(struct search *s, const struct run *run, unsigned depth, int guess, int *value)
 {
@@ -168,9 +174,12 @@ static bool aspirate(struct search *s, const struct run *run, unsigned depth, in
     int width = limits->aspiration_width;
     /* In a game of few scores the best one ends the search. */
     const bool is_small = s->options.game->score_kind == GAME_DISCS;
-    const int lowest = is_small ? -s->options.game->score_max - 1 : -GAME_INFINITE;
+    const int lowest = seeks_tie(s) ? s->line[0].score - 1
+                       : is_small   ? -s->options.game->score_max - 1
+                                    : -GAME_INFINITE;
     const int highest = is_small ? s->options.game->score_max : GAME_INFINITE;
-    const int least = is_small ? lowest : -GAME_MATE_MIN, most = is_small ? highest : GAME_MATE_MIN;
+    const int least = is_small || seeks_tie(s) ? lowest : -GAME_MATE_MIN;
+    const int most = is_small ? highest : GAME_MATE_MIN;
     int alpha = is_open ? lowest : guess - width;
     int beta = is_open ? highest : guess + width;
     for (;;) {
@@ -286,7 +295,7 @@ static void accept_line(struct search *s, unsigned depth, int value, bool comple
 }
 
 /* The value of the best move, then of the best of the others, and so on: each as exact as one that
- * is searched alone. False: stopped. */
+ * is searched alone; with only_ties until one is not as good. False: stopped. */
 static bool iterate(struct search *s, const struct run *run, unsigned depth, unsigned lines)
 {
     const bool complete = run->report != NULL || depth == s->options.depth_limit;
@@ -295,7 +304,10 @@ static bool iterate(struct search *s, const struct run *run, unsigned depth, uns
         int value = 0;
         s->lines_done = i;
         s->deepest = 0;
-        goes_on = aspirate(s, run, depth, s->line[i].score, &value);
+        goes_on = aspirate(s, run, depth, s->line[seeks_tie(s) ? 0 : i].score, &value);
+        if (seeks_tie(s) && value < s->line[0].score) {
+            break;
+        }
         if (goes_on) {
             accept_line(s, depth, value, complete, &s->line[i]);
             s->lines = i + 1;

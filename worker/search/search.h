@@ -44,6 +44,7 @@ struct search_options {
     const uint16_t *root_move; /* borrowed for the search: only these are searched at the root... */
     unsigned root_moves; /* 0: all. The root then has a key of its own */
     unsigned lines; /* the best so many moves of the root, each with an exact value; 0: one */
+    bool only_ties; /* ... but only moves as good as the best */
     unsigned poll_nodes; /* between two env.poll; 0: SEARCH_POLL_NODES */
     void *solver_memory; /* borrowed: of the game's solver_size() bytes, zero at first, which
                             searchers may share; NULL: the search has its own. Fixed at open */

@@ -679,6 +679,7 @@ static int run(const char *name, analyse_read *read, int argc, char *argv[])
     if (a.all) {
         a.line = line;
         a.job.lines = SEARCH_LINES_MAX;
+        a.job.only_ties = true;
     }
     if (status < 0) {
         signals_catch(on_signal); /* a table may take long to make */
