@@ -44,12 +44,14 @@ def a_draw_by_count_is_forgotten_by_shards():
 
 
 def a_draw_by_repetition_is_forgotten(*arguments):
-    """In the game Black can repeat a position; where nothing was played before it is lost."""
+    """In the game Black can bring about a position a third time; where it was there once it is lost."""
+    once = "e3d3 e6d6 d3e3"
     uci = Uci(*arguments)
     for _ in range(2):
-        equal(verdict(uci, f"fen {ROOK_ENDING} 0 1 moves e3d3 e6d6 d3e3", 8), ("cp", 0))
-        kind, value = verdict(uci, "fen 8/8/3k4/8/8/4K3/4R3/8 b - - 3 2", 8)
-        check(value < -400 or kind == "mate", "lost without the repetition:", kind, value)
+        equal(verdict(uci, f"fen {ROOK_ENDING} 0 1 moves {once} d6e6 {once}", 8), ("cp", 0))
+        for position in ("8/8/3k4/8/8/4K3/4R3/8 b - - 3 2", f"{ROOK_ENDING} 0 1 moves {once}"):
+            kind, value = verdict(uci, f"fen {position}", 8)
+            check(value < -400 or kind == "mate", "lost without the third time:", kind, value)
     uci.quit()
 
 
@@ -166,6 +168,10 @@ def go_mate_proves_or_refutes():
     uci.say("position startpos", "go mate 2")
     uci.expect("^info string no mate in 2$")
     uci.expect(r"^bestmove \S+")
+    # The game has been where the mate leads through, once.
+    uci.say("position fen 7k/5K2/8/8/8/8/8/6R1 b - - 0 1 moves h8h7 f7f6 h7h8", "go mate 2")
+    uci.expect(r"^info depth \d+ seldepth \d+ score mate 2 ")
+    uci.expect(r"^bestmove f6f7")
     uci.quit()
 
 

@@ -11,6 +11,7 @@ struct prover {
     const struct job *job;
     const struct game *game;
     void *position;
+    unsigned made; /* moves, since the root */
     struct embedded *table;
     struct line_limit *limit; /* no nodes left: it gives up */
     uint64_t slice_us; /* the end of the slice */
@@ -72,6 +73,18 @@ bool line_is_mate(const struct job *job, const struct search_result *r)
 
 /* ---- a mate that is looked for ---- */
 
+static void make(struct prover *p, uint16_t move)
+{
+    p->game->make(p->position, move);
+    p->made++;
+}
+
+static void unmake(struct prover *p, uint16_t move)
+{
+    p->game->unmake(p->position, move);
+    p->made--;
+}
+
 static uint64_t key_of(const struct prover *p)
 {
     const struct game *game = p->game;
@@ -81,7 +94,7 @@ static uint64_t key_of(const struct prover *p)
 
 static bool is_drawn(const struct prover *p)
 {
-    return !p->job->strict && p->game->drawn != NULL && p->game->drawn(p->position) != 0;
+    return !p->job->strict && p->game->drawn != NULL && p->game->drawn(p->position, p->made) != 0;
 }
 
 static bool is_over_budget(struct prover *p)
@@ -175,9 +188,9 @@ static unsigned defend(struct prover *p, unsigned plies, struct search_line *lin
     }
     const unsigned count = game->generate(p->position, list);
     for (unsigned i = 0; i < count; i++) {
-        game->make(p->position, list[i].move);
+        make(p, list[i].move);
         distance[i] = is_drawn(p) ? 0 : shortest(p, plies - 1);
-        game->unmake(p->position, list[i].move);
+        unmake(p, list[i].move);
         if (distance[i] == 0) {
             return 0;
         }
@@ -197,9 +210,9 @@ static unsigned defend(struct prover *p, unsigned plies, struct search_line *lin
         if (distance[at] <= shown) {
             return shown + 1;
         }
-        game->make(p->position, list[at].move);
+        make(p, list[at].move);
         const unsigned found = attack(p, plies - 1, &rest, 0);
-        game->unmake(p->position, list[at].move);
+        unmake(p, list[at].move);
         if (found == 0) {
             return 0;
         }
@@ -216,9 +229,9 @@ static unsigned defend_after(struct prover *p, uint16_t move, unsigned plies,
                              struct search_line *line)
 {
     struct search_line rest = {.length = 0};
-    p->game->make(p->position, move);
+    make(p, move);
     const unsigned found = defend(p, plies - 1, line != NULL ? &rest : NULL);
-    p->game->unmake(p->position, move);
+    unmake(p, move);
     if (found == 0) {
         return 0;
     }
@@ -247,10 +260,10 @@ static unsigned attack(struct prover *p, unsigned plies, struct search_line *lin
     }
     const unsigned count = game->generate(p->position, list);
     for (unsigned i = 0; i < count; i++) {
-        game->make(p->position, list[i].move);
+        make(p, list[i].move);
         checks[i] = game->check(p->position);
         const bool mates = checks[i] && is_mated(game, p->position);
-        game->unmake(p->position, list[i].move);
+        unmake(p, list[i].move);
         if (mates && (only == 0 || only == list[i].move)) {
             set_line(line, list[i].move, &none);
             return 1;
@@ -323,9 +336,9 @@ static bool complete(const struct job *job, struct embedded *table, struct line_
     if (is_attacker) {
         found = attack(&p, plies, &line, r->move);
     } else {
-        p.game->make(p.position, r->move);
+        make(&p, r->move);
         found = is_drawn(&p) || plies < 2 ? 0 : attack(&p, plies - 1, &rest, 0);
-        p.game->unmake(p.position, r->move);
+        unmake(&p, r->move);
         set_line(&line, r->move, &rest);
         found += found > 0;
         if (found > 0 && found < plies && defend(&p, plies, NULL) != found) {

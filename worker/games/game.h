@@ -160,10 +160,10 @@ struct game {
     /* Sets the `order` of each move, higher first, below 2^24 either way, for a node of remaining
      * `depth`. NULL: moves are ordered by what they did elsewhere. */
     void (*rate)(const void *position, int depth, struct game_move *list, unsigned count);
-    /* A draw by a rule that generate knows nothing of: 0 for no; so many moves ago, when the
-     * position was the same; GAME_DRAWN_BY_COUNT; GAME_DRAWN_HERE. NULL: the game has no such rule.
-     */
-    unsigned (*drawn)(const void *position);
+    /* A draw by a rule that generate knows nothing of, `ply` moves below the root of a search: 0
+     * for no; so many moves ago, when the position was the same, for the second time if that was
+     * before the root; GAME_DRAWN_BY_COUNT; GAME_DRAWN_HERE. NULL: the game has no such rule. */
+    unsigned (*drawn)(const void *position, unsigned ply);
     /* The game is over here by such a rule, for players and not only for a search: the position is
      * there for the third time, the moves are counted out, or nobody can win. NULL: the game has no
      * such rule. */
@@ -171,8 +171,8 @@ struct game {
     /* The key where draws count: as `key` while a draw by count is far, else unlike for every
      * count. NULL: as `key`. */
     uint64_t (*counted_key)(const void *position);
-    /* Names the earlier positions that a move from here can repeat; 0: there are none. NULL:
-     * always. */
+    /* Names the positions that were there twice and that a move from here can repeat; 0: there are
+     * none. NULL: always. */
     uint64_t (*repeatable)(const void *position);
     bool (*losing)(const void *position, uint16_t move); /* static exchange < 0, noisy moves only */
     /* The next five serve selection full; NULL: it goes without. */

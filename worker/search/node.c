@@ -339,7 +339,7 @@ static enum search_visit end_visit(struct search *s, struct node *n, enum search
 
 static bool is_drawn(const struct search *s, struct node *n)
 {
-    unsigned drawn = s->options.game->drawn(s->position);
+    unsigned drawn = s->options.game->drawn(s->position, n->ply);
     n->counts = drawn == GAME_DRAWN_BY_COUNT;
     if (drawn > 0 && drawn < GAME_DRAWN_BY_COUNT) {
         n->repeats = drawn <= n->ply ? (int)(n->ply - drawn) : -1;

@@ -224,7 +224,7 @@ static void draws_are_known(void **state)
             fail_msg("%s", cases[i].text);
         }
         assert_true(!cases[i].known || chess_eval(&position) == 0);
-        assert_int_equal(game_chess.drawn(&position) == GAME_DRAWN_HERE, cases[i].known);
+        assert_int_equal(game_chess.drawn(&position, 0) == GAME_DRAWN_HERE, cases[i].known);
         assert_int_equal(game_chess.ended(&position), cases[i].dead);
     }
 }

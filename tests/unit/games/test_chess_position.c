@@ -160,14 +160,33 @@ static void repetition_is_a_draw(void **state)
     struct chess_position position;
     test_parse(&position, "startpos");
     play(&position, "g1f3 g8f6 f3g1");
-    assert_false(game_chess.drawn(&position));
+    assert_false(game_chess.drawn(&position, GAME_UNDO_MAX));
     play(&position, "f6g8");
-    assert_int_equal(game_chess.drawn(&position), 4); /* moves ago */
+    assert_int_equal(game_chess.drawn(&position, GAME_UNDO_MAX), 4); /* moves ago */
     /* A pawn move ends the window: nothing before it can come back. */
     play(&position, "e2e4");
-    assert_false(game_chess.drawn(&position));
+    assert_false(game_chess.drawn(&position, GAME_UNDO_MAX));
     play(&position, "e7e5 g1f3 g8f6 f3g1 f6g8");
-    assert_true(game_chess.drawn(&position));
+    assert_true(game_chess.drawn(&position, GAME_UNDO_MAX));
+}
+
+/* What the players repeated once is none: the one who wins need not do it again. */
+static void a_position_of_the_game_draws_by_its_third_occurrence(void **state)
+{
+    (void)state;
+    struct chess_position position;
+    test_parse(&position, "startpos");
+    play(&position, "g1f3 g8f6 f3g1 f6g8");
+    assert_int_equal(game_chess.drawn(&position, 4), 4); /* the root itself */
+    assert_int_equal(game_chess.drawn(&position, 3), 0);
+    play(&position, "g1f3 g8f6 f3g1");
+    assert_true(game_chess.repeatable(&position) != 0); /* the start, by f6g8 */
+    play(&position, "f6g8");
+    assert_int_equal(game_chess.drawn(&position, 3), 8);
+    assert_int_equal(game_chess.drawn(&position, 4), 4);
+    test_parse(&position, "startpos");
+    play(&position, "g1f3 g8f6 f3g1");
+    assert_true(game_chess.repeatable(&position) == 0);
 }
 
 /* A search takes positions for unlike from where it might reach the end of the clock. */
@@ -185,11 +204,12 @@ static void the_clock_is_part_of_the_key_when_draws_are_near(void **state)
             assert_true(seen[other] != seen[clock]);
         }
         assert_int_equal(seen[clock] == game_chess.key(&position), clock < 60);
-        assert_int_equal(game_chess.drawn(&position), clock < 100 ? 0 : GAME_DRAWN_BY_COUNT);
+        assert_int_equal(game_chess.drawn(&position, GAME_UNDO_MAX),
+                         clock < 100 ? 0 : GAME_DRAWN_BY_COUNT);
     }
     struct chess_position bare;
     test_parse(&bare, "8/8/4k3/8/8/4K3/4B3/8 w - - 100 100");
-    assert_int_equal(game_chess.drawn(&bare), GAME_DRAWN_HERE);
+    assert_int_equal(game_chess.drawn(&bare, GAME_UNDO_MAX), GAME_DRAWN_HERE);
 }
 
 /* The same pieces on the same squares, but castling is lost: not the same position. */
@@ -199,9 +219,9 @@ static void losing_a_right_is_not_repetition(void **state)
     struct chess_position position;
     test_parse(&position, "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1");
     play(&position, "e1e2 e8e7 e2e1 e7e8");
-    assert_false(game_chess.drawn(&position));
+    assert_false(game_chess.drawn(&position, GAME_UNDO_MAX));
     play(&position, "e1e2 e8e7 e2e1 e7e8");
-    assert_true(game_chess.drawn(&position));
+    assert_true(game_chess.drawn(&position, GAME_UNDO_MAX));
 }
 
 static void null_move_ends_the_repetition_window(void **state)
@@ -214,7 +234,7 @@ static void null_move_ends_the_repetition_window(void **state)
     play(&position, "g1f3 f6g8");
     chess_position_make_null(&position);
     play(&position, "g8f6");
-    assert_false(game_chess.drawn(&position));
+    assert_false(game_chess.drawn(&position, GAME_UNDO_MAX));
 }
 
 static void fifty_moves_without_progress_are_a_draw(void **state)
@@ -223,15 +243,15 @@ static void fifty_moves_without_progress_are_a_draw(void **state)
     struct chess_position position;
     test_parse(&position, "7k/8/8/8/8/8/R7/K7 w - - 98 100");
     play(&position, "a2b2");
-    assert_false(game_chess.drawn(&position));
+    assert_false(game_chess.drawn(&position, GAME_UNDO_MAX));
     play(&position, "h8g8");
-    assert_true(game_chess.drawn(&position));
+    assert_true(game_chess.drawn(&position, GAME_UNDO_MAX));
     test_parse(&position, "7k/8/6K1/8/8/8/R7/8 w - - 99 100");
     play(&position, "a2a8"); /* mate on the hundredth */
-    assert_false(game_chess.drawn(&position));
+    assert_false(game_chess.drawn(&position, GAME_UNDO_MAX));
     test_parse(&position, "7k/8/6K1/8/8/8/P7/8 w - - 99 100");
     play(&position, "a2a3");
-    assert_false(game_chess.drawn(&position));
+    assert_false(game_chess.drawn(&position, GAME_UNDO_MAX));
 }
 
 struct material_case {
@@ -251,7 +271,7 @@ static void bare_minor_pieces_cannot_mate(void **state)
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct chess_position position;
         test_parse(&position, cases[i].text);
-        if (game_chess.drawn(&position) != (cases[i].drawn ? GAME_DRAWN_HERE : 0)) {
+        if (game_chess.drawn(&position, GAME_UNDO_MAX) != (cases[i].drawn ? GAME_DRAWN_HERE : 0)) {
             fail_msg("%s", cases[i].text);
         }
     }
@@ -286,6 +306,7 @@ int main(void)
         cmocka_unit_test(transpositions_share_a_key),
         cmocka_unit_test(keys_differ_by_side_rights_and_en_passant),
         cmocka_unit_test(repetition_is_a_draw),
+        cmocka_unit_test(a_position_of_the_game_draws_by_its_third_occurrence),
         cmocka_unit_test(the_clock_is_part_of_the_key_when_draws_are_near),
         cmocka_unit_test(losing_a_right_is_not_repetition),
         cmocka_unit_test(null_move_ends_the_repetition_window),

@@ -64,8 +64,9 @@ enum { DRAWN_PLY = 4 };
 static unsigned drawn_as; /* every position at DRAWN_PLY; 0: none */
 static bool selects_full;
 
-static unsigned tree_drawn(const void *position)
+static unsigned tree_drawn(const void *position, unsigned ply)
 {
+    (void)ply;
     const struct tree_position *p = position;
     return p->ply == DRAWN_PLY ? drawn_as : 0;
 }

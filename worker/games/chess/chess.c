@@ -29,17 +29,19 @@ static bool is_counted_out(const struct chess_position *chess)
            (!chess_position_check(chess) || chess_movegen_count(chess) > 0);
 }
 
-/* An equal position earlier among the moves made here (once is enough: a search that comes back can
- * come back again); the count; or an ending that is known. Stalemate is left to the move generator.
- */
-static unsigned drawn(const void *position)
+/* An equal position at or below the root (once is enough: a search that comes back can come back
+ * again), or two before it, as the players may not want to come back; the count; or an ending that
+ * is known. Stalemate is left to the move generator. */
+static unsigned drawn(const void *position, unsigned ply)
 {
     const struct chess_position *chess = position;
+    unsigned before = 0;
     if (chess_draws_known(chess)) {
         return GAME_DRAWN_HERE;
     }
     for (unsigned back = 4; back <= chess->reversible; back += 2) {
-        if (chess->undo[chess->ply - back].key == chess->key) {
+        before += chess->undo[chess->ply - back].key == chess->key;
+        if (before == (back <= ply ? 1 : 2)) {
             return back;
         }
     }
@@ -67,9 +69,15 @@ static uint64_t counted_key(const void *position)
 static uint64_t repeatable(const void *position)
 {
     const struct chess_position *chess = position;
+    const struct chess_undo *now = &chess->undo[chess->ply];
     uint64_t names = 0;
     for (unsigned back = 3; back <= chess->reversible; back += 2) {
-        names ^= rng_mix(chess->undo[chess->ply - back].key);
+        const uint64_t key = now[-(int)back].key;
+        unsigned earlier = back + 4;
+        while (earlier <= chess->reversible && now[-(int)earlier].key != key) {
+            earlier += 2;
+        }
+        names += earlier <= chess->reversible ? rng_mix(key) : 0;
     }
     return names;
 }
