@@ -148,6 +148,20 @@ def a_wrong_position_is_not_played():
     uci.quit()
 
 
+def castling_rights_are_of_king_and_rook_at_home():
+    uci = Uci()
+    uci.say("position fen r3k2r/8/8/8/8/8/8/1R2K2R w KQkq - 0 1 moves e1g1", "d")
+    uci.expect("^info string left out castling right 'Q': no king and rook at home$")
+    uci.expect("r3k2r/8/8/8/8/8/8/1R3RK1 b kq ")
+    uci.say("position fen 1r2k2r/8/8/8/8/8/8/1R2K2R w HBhb - 0 1 moves e1b1", "d")  # Shredder-FEN
+    uci.expect("1r2k2r/8/8/8/8/8/8/2KR3R b hb ")
+    uci.say("setoption name UCI_Chess960 value true",
+            "position fen 1r2k2r/8/8/8/8/8/8/1R2K2R w KQkq - 0 1 moves e1b1", "d")
+    uci.expect("1r2k2r/8/8/8/8/8/8/2KR3R b hb ")
+    uci.quit()
+    check(not any("is not a legal move" in line for line in uci.lines["out"]), uci.tail())
+
+
 def quiet_mates_are_found():
     uci = Uci()
     equal(verdict(uci, f"fen {MATE_IN_2}", 10), ("mate", 2))
@@ -495,6 +509,7 @@ if __name__ == "__main__":
         a_hash_that_is_too_large_leaves_the_old_one,
         wrong_options_are_named,
         a_wrong_position_is_not_played,
+        castling_rights_are_of_king_and_rook_at_home,
         quiet_mates_are_found,
         go_mate_proves_or_refutes,
         lines_are_exact_for_their_depth,

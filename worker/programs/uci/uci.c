@@ -530,6 +530,32 @@ static char *cut_moves(char *words)
     return NULL;
 }
 
+/* K, Q, k and q are rights of a king on the e-file and a rook in the corner, unless castling is
+ * that of Chess960. Letters of files (Shredder-FEN) are of Chess960 alone. */
+static void leave_out_rights(struct chess_position *position, const char *fen)
+{
+    static const uint8_t corner[4] = {7, 0, 63, 56};
+    static const char letter[] = "KQkq";
+    for (unsigned i = 0; i < 2; i++) { /* board and side */
+        fen += strspn(fen, " \t");
+        fen += strcspn(fen, " \t");
+    }
+    fen += strspn(fen, " \t");
+    if (strspn(fen, letter) < strcspn(fen, " \t")) {
+        return;
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        const bool is_home =
+            (chess_king(position, i / 2) & 7) == 4 && position->rook_home[i] == corner[i];
+        if ((position->castling & 1u << i) != 0 && !is_home) {
+            position->castling &= (uint8_t) ~(1u << i);
+            printf("info string left out castling right '%c': no king and rook at home\n",
+                   letter[i]);
+        }
+    }
+    position->chess960 = false;
+}
+
 static void set_position(struct uci *u, char *words)
 {
     char why[256] = "position startpos|fen ... [moves ...]";
@@ -553,9 +579,14 @@ static void set_position(struct uci *u, char *words)
     if (ok && why[0] != '\0') {
         printf("info string %s\n", why);
     }
-    if (ok && u->chess960) { /* the text is what workers get */
+    struct chess_position *position = ok ? fresh.position : NULL;
+    if (ok && (u->chess960 || position->chess960)) { /* the text is what workers get */
         char text[GAME_TEXT_MAX];
-        ((struct chess_position *)fresh.position)->chess960 = true;
+        if (u->chess960) {
+            position->chess960 = true;
+        } else {
+            leave_out_rights(position, fen);
+        }
         fresh.game->format(fresh.position, text);
         ok = job_set_position(&fresh, fresh.game, text, why, sizeof why) == ERR_OK;
     }
