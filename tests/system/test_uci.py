@@ -182,6 +182,13 @@ def go_mate_proves_or_refutes():
     uci.say("position startpos", "go mate 2")
     uci.expect("^info string no mate in 2$")
     uci.expect(r"^bestmove \S+")
+    begin = len(uci.lines["out"])
+    uci.say("go mate 3 depth 2")  # too few plies to say so
+    uci.expect(r"^bestmove \S+")
+    check(not any("no mate" in line for line in uci.lines["out"][begin:]), uci.tail())
+    uci.say(f"position fen {MATE_IN_2}", "go mate 60")  # deeper than a search goes
+    uci.expect(r"^info depth [1-9] seldepth \d+ score mate 2 ")
+    uci.expect(r"^bestmove a1a6")
     # The game has been where the mate leads through, once.
     uci.say("position fen 7k/5K2/8/8/8/8/8/6R1 b - - 0 1 moves h8h7 f7f6 h7h8", "go mate 2")
     uci.expect(r"^info depth \d+ seldepth \d+ score mate 2 ")

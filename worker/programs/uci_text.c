@@ -241,9 +241,11 @@ struct uci_limits uci_limits_of(const struct uci_go *go, bool black, uint32_t ov
     const int64_t nodes = given(go, UCI_NODES), clock = go->limit[black ? UCI_BTIME : UCI_WTIME];
     int64_t movetime = go->limit[UCI_MOVETIME];
     struct uci_limits limits = {.depth = SEARCH_DEPTH_MAX};
-    if (mate > 0 && mate < SEARCH_DEPTH_MAX / 2) {
-        limits.mate = (unsigned)mate;
-        limits.depth = 2 * limits.mate; /* plies of a mate in so many moves */
+    if (mate > 0) {
+        limits.mate = mate < UINT32_MAX ? (unsigned)mate : UINT32_MAX;
+        if (mate < SEARCH_DEPTH_MAX / 2) {
+            limits.depth = 2 * limits.mate; /* plies of a mate in so many moves */
+        }
     }
     if (depth != UCI_NOT_GIVEN && depth < SEARCH_DEPTH_MAX) {
         limits.depth = depth < 1 ? 1 : (unsigned)depth; /* a bad value counts as 1 */

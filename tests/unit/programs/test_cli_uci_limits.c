@@ -68,6 +68,9 @@ static void nonsense_is_no_limit(void **state)
     expect("depth", 1, 0, 0, false);
     expect("depth x", 1, 0, 0, false);
     expect("mate 2", 4, 0, 0, false);
+    expect("mate 60", SEARCH_DEPTH_MAX, 0, 0, false);
+    assert_int_equal(read_limits("mate 60", false).mate, 60);
+    assert_int_equal(read_limits("mate 5000000000", false).mate, UINT32_MAX);
     expect("nodes -1", SEARCH_DEPTH_MAX, 0, 0, false);
     expect("movetime -1", SEARCH_DEPTH_MAX, 1, 0, false);
 }

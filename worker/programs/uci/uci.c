@@ -118,7 +118,8 @@ static void say_best(void *self, bool is_stopped)
         const struct engine_status *s = &u->gui.result.status;
         printf("info nodes %" PRIu64 " time %" PRIu64 "\n", s->sum.nodes, s->time_us / 1000);
     }
-    if (u->mate > 0 && !mate_is_found(u, r) && r->depth >= u->job.depth) {
+    const bool is_searched = u->mate > 0 && r->depth / 2 >= u->mate; /* all plies of such a mate */
+    if (is_searched && !mate_is_found(u, r)) {
         const unsigned bare = uci_lines_bare_mate(u->job.game, r->score);
         const bool is_bare = bare > 0 && bare <= u->mate;
         printf("info string no %smate in %u%s\n", is_bare ? "line to a " : "", u->mate,
