@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from cluster import STARVED, SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, run, scratch, wait_until
+from cluster import STARVED, SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, promised, run, scratch, wait_until
 from uci import Uci, legal_moves
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -93,6 +93,25 @@ def a_stop_at_once_leaves_a_searched_move():
             lines = uci.lines["out"][begin:]
             check(any(line.startswith("info depth 1 ") for line in lines), limit, lines)
         check(best in legal_moves(fen), best)
+    uci.quit()
+
+
+def only_a_pondering_search_is_hit():
+    uci = Uci()
+    for limits in ("infinite", "ponder infinite"):
+        begin = len(uci.lines["out"])
+        uci.say("position startpos", f"go {limits} depth 2", "ponderhit", "ponderhit", "isready")
+        uci.expect("^readyok$")
+        time.sleep(0.3)
+        check(not any(line.startswith("bestmove") for line in uci.lines["out"][begin:]), limits, uci.tail())
+        uci.say("stop")
+        uci.expect(r"^bestmove \S+")
+    begin = time.monotonic()
+    uci.say("go ponder movetime 500", "ponderhit")
+    time.sleep(0.3)
+    uci.say("ponderhit")  # the time runs from the first one
+    uci.expect(r"^bestmove \S+")
+    promised("a move of 0.5 s", time.monotonic() - begin, 0.7)
     uci.quit()
 
 
@@ -513,6 +532,7 @@ if __name__ == "__main__":
         a_draw_by_repetition_is_forgotten_by_shards,
         searchmoves_are_all_that_is_searched,
         a_stop_at_once_leaves_a_searched_move,
+        only_a_pondering_search_is_hit,
         a_hash_that_is_too_large_leaves_the_old_one,
         wrong_options_are_named,
         a_wrong_position_is_not_played,

@@ -44,6 +44,8 @@ struct uci {
     struct searcher_figures past; /* ... and of earlier ones */
     struct job job;
     bool is_unset; /* the last "position" was bad: there is nothing to search */
+    bool is_pondering; /* "ponderhit" is awaited ... */
+    bool is_infinite; /* ... and the answer waits for "stop" even after it */
     uint64_t ponder_us; /* time for the move from "ponderhit" on */
     struct uci_lines lines; /* of the search */
     unsigned said_workers, said_shards_up; /* to the GUI */
@@ -473,6 +475,8 @@ static void go(struct uci *u, char *words)
         return;
     }
     u->gui.is_held = asked.infinite || asked.ponder;
+    u->is_pondering = asked.ponder;
+    u->is_infinite = asked.infinite;
     u->mate = limits.mate;
     u->ponder_us = asked.ponder ? limits.time_ms * UINT64_C(1000) - limits.spare_us : 0;
     u->gui.stop_us = 0;
@@ -626,8 +630,11 @@ static bool obey_word(struct uci *u, const char *word, char *rest)
     } else if (strcmp(word, "stop") == 0) {
         gui_stop(&u->gui);
     } else if (strcmp(word, "ponderhit") == 0) {
-        u->gui.is_held = false;
-        u->gui.stop_us = u->ponder_us ? clock_us() + u->ponder_us : 0;
+        if (u->is_pondering) {
+            u->is_pondering = false;
+            u->gui.is_held = u->is_infinite;
+            u->gui.stop_us = u->ponder_us ? clock_us() + u->ponder_us : 0;
+        }
     } else if (strcmp(word, "setoption") == 0) {
         char *name, *value;
         gui_stop(&u->gui);
