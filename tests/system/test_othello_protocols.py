@@ -257,14 +257,15 @@ def nboard_analyzes_a_whole_game():
         board.play(moves[-1])
     nboard.set(moves, depth=1)
     nboard.pinged()
-    for command in ("analyze", "analyse"):
-        nboard.say(command)
+    for command, passes in (("analyze", 0), ("analyse", 2)):
+        nboard.say(*["move PA"] * passes, command)  # each side may pass after the end
         nboard.expect("^status analyzing the game$")
         begin = nboard.at
         nboard.expect("^status$")
         found = [re.match(r"^analysis (\d+) (-?\d+\.\d\d)$", line) for line in nboard.lines["out"][begin:nboard.at]]
         found = [match for match in found if match]
-        equal([int(match[1]) for match in found], list(range(len(moves), -1, -1)))
+        equal([int(match[1]) for match in found], list(range(len(moves) + passes, -1, -1)))
+        check(not any("error" in line for line in nboard.lines["out"]), nboard.tail())
         equal(float(found[0][2]), board.discs() if board.side == "X" else -board.discs())
     equal(nboard.go(), (PASS, None))  # the position is the last one again
     nboard.quit()

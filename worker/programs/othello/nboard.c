@@ -191,28 +191,39 @@ static void hint(struct nboard *nboard, const char *count)
     begin(nboard, TASK_HINT, nboard->player.time_ms, (unsigned)lines);
 }
 
-/* Goes on with the position before the last one. Where the game is over its value is known. False:
- * there is none left. */
-static bool analyze_next(struct nboard *nboard)
+/* Begins to search the position. Where the game is over its value is known, and the one before is
+ * next; passes may follow the end. False: there is none left. */
+static bool analyze_here(struct nboard *nboard)
 {
-    if (nboard->player.record.at == 0) {
-        return false;
+    struct othello_record *record = &nboard->player.record;
+    while (othello_record_is_over(record)) {
+        const int score = othello_record_score(record);
+        say_analysis(nboard, othello_record_black_moves(record) ? score : -score);
+        if (record->at == 0) {
+            return false;
+        }
+        othello_record_go_to(record, record->at - 1);
     }
-    othello_record_go_to(&nboard->player.record, nboard->player.record.at - 1);
     begin(nboard, TASK_ANALYZE, nboard->player.time_ms, 1);
     return true;
+}
+
+/* Goes on with the position before the last one. False: there is none left. */
+static bool analyze_next(struct nboard *nboard)
+{
+    struct othello_record *record = &nboard->player.record;
+    if (record->at == 0) {
+        return false;
+    }
+    othello_record_go_to(record, record->at - 1);
+    return analyze_here(nboard);
 }
 
 static void analyze(struct nboard *nboard)
 {
     printf("status analyzing the game\n");
-    if (!othello_record_is_over(&nboard->player.record)) {
-        begin(nboard, TASK_ANALYZE, nboard->player.time_ms, 1);
-        return;
-    }
-    const int score = othello_record_score(&nboard->player.record);
-    say_analysis(nboard, othello_record_black_moves(&nboard->player.record) ? score : -score);
-    if (!analyze_next(nboard)) {
+    if (!analyze_here(nboard)) {
+        othello_record_go_to(&nboard->player.record, nboard->player.record.moves);
         printf("status\n");
     }
 }
