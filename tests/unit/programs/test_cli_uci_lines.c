@@ -106,6 +106,8 @@ static void tables_put_lines_in_order(void **state)
     lines.values.move[2] =
         (struct chess_tablebase_move){move_of("e2e4"), CHESS_TABLEBASE_LOST, -28000};
     const int kept = begin_capture(&file);
+    const struct search_result bound = result_of(NULL, 300, TT_LOWER);
+    uci_lines_take_bound(&lines, &bound, &late); /* not by what the tables say */
     take(0, "e2e4", 300);
     take(1, "c2c4", 100);
     take(2, "d2d4", -50);
@@ -114,6 +116,7 @@ static void tables_put_lines_in_order(void **state)
                *second = strstr(text, "multipv 2 score cp 0 "),
                *third = strstr(text, "multipv 3 score cp -28000");
     assert_true(first != NULL && second > first && third > second);
+    assert_null(strstr(text, "bound"));
     const struct engine_result end = {.search = result_of("e2e4", 300, TT_EXACT)};
     assert_int_equal(uci_lines_best(&lines, &end)->move, move_of("d2d4"));
     assert_int_equal(uci_root_score(&lines.values, move_of("d2d4"), GAME_MATE - 3), GAME_MATE - 3);

@@ -211,8 +211,9 @@ void uci_lines_take_bound(struct uci_lines *l, const struct search_result *r,
                           const struct engine_status *s)
 {
     int64_t moves;
-    if (s->time_us < ENGINE_PATIENCE_US || is_mate(l->job->game, r->score, &moves)) {
-        return; /* soon there is the value; and a mate is said with its line alone */
+    if (s->time_us < ENGINE_PATIENCE_US || l->values.count > 0 ||
+        is_mate(l->job->game, r->score, &moves)) {
+        return; /* soon there is the value; tables know it; a mate is said with its line alone */
     }
     flockfile(stdout);
     printf("info depth %u seldepth %u", r->depth, r->deepest);
