@@ -85,10 +85,26 @@ static void a_bound_is_not_the_last_word(void **state)
     end_capture(file, kept, text, sizeof text);
     assert_string_equal(text, "info depth 5 seldepth 7 score cp 30 nodes 10 nps 10000 time 1 "
                               "hashfull 0 pv e2e4\n"
-                              "info depth 5 seldepth 7 score cp 60 lowerbound nodes 20 nps 6 time "
+                              "info depth 5 seldepth 7 score cp 60 lowerbound nodes 20 nps 7 time "
                               "3000 hashfull 0\n"
-                              "info depth 5 seldepth 7 score cp 30 nodes 20 nps 6 time 3000 "
+                              "info depth 5 seldepth 7 score cp 30 nodes 20 nps 7 time 3000 "
                               "hashfull 0 pv e2e4\n");
+    job_free(&job);
+}
+
+static void many_nodes_have_their_speed(void **state)
+{
+    (void)state;
+    const struct engine_status week = {.time_us = UINT64_C(604800000000),
+                                       .sum = {.nodes = UINT64_C(60480000000000)}};
+    FILE *file;
+    char text[512];
+    set_up(1);
+    const struct search_result r = result_of("e2e4", 30, TT_EXACT);
+    const int kept = begin_capture(&file);
+    uci_lines_take(&lines, 0, &r, &week);
+    end_capture(file, kept, text, sizeof text);
+    assert_non_null(strstr(text, "nodes 60480000000000 nps 100000000 time 604800000 "));
     job_free(&job);
 }
 
@@ -186,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bound_is_not_the_last_word),
+        cmocka_unit_test(many_nodes_have_their_speed),
         cmocka_unit_test(tables_put_lines_in_order),
         cmocka_unit_test(a_mate_without_its_line_is_known_by_its_score),
         cmocka_unit_test(hosts_are_said_where_there_are_several),

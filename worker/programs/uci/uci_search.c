@@ -128,8 +128,8 @@ static void say_score(const struct game *game, int score)
 
 static void say_figures(const struct engine_status *s)
 {
-    printf(" nodes %" PRIu64 " nps %" PRIu64 " time %" PRIu64 " hashfull %u", s->sum.nodes,
-           s->time_us ? s->sum.nodes * 1000000 / s->time_us : 0, s->time_us / 1000,
+    printf(" nodes %" PRIu64 " nps %.0f time %" PRIu64 " hashfull %u", s->sum.nodes,
+           s->time_us > 0 ? 1e6 * (double)s->sum.nodes / (double)s->time_us : 0, s->time_us / 1000,
            s->hash_permille);
     if (chess_tablebase_pieces() > 0) {
         printf(" tbhits %" PRIu64, s->sum.tbhits);
