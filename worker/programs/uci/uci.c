@@ -612,9 +612,11 @@ static void set_position(struct uci *u, char *words)
 static bool obey_word(struct uci *u, const char *word, char *rest)
 {
     if (strcmp(word, "uci") == 0) {
+        flockfile(stdout); /* a search may print its lines as well */
         printf("id name abdada %s\nid author the abdada authors\n", PROGRAM_VERSION);
         say_options(u);
         printf("uciok\n");
+        funlockfile(stdout);
     } else if (strcmp(word, "isready") == 0) {
         if (!u->gui.is_running) {
             ensure_engine(u); /* opening the tables takes long: before "go" */
