@@ -114,5 +114,7 @@ void engine_arm(struct engine *engine);
 void engine_idle(struct engine *engine, unsigned wait_ms);
 /* Forgets the embedded table's results. */
 void engine_clear(struct engine *engine);
+/* Forgets these, and what its searchers learned from earlier searches. */
+void engine_forget(struct engine *engine);
 
 #endif

@@ -666,6 +666,14 @@ void engine_clear(struct engine *e)
     embedded_clear(e->table);
 }
 
+void engine_forget(struct engine *e)
+{
+    engine_clear(e);
+    for (unsigned i = 0; i < e->options.threads; i++) {
+        search_forget(e->thread[i].searcher.search);
+    }
+}
+
 /* ---- a run of one position ---- */
 
 enum err engine_run(struct engine *e, struct job *job, const struct engine_observer *observer,

@@ -17,7 +17,7 @@
 enum { GUI_LINE_MAX = (1 << 20) - 2 }; /* a game of 200,000 plies in UCI */
 
 /* What searches in place of an engine: functions with the contracts of engine_run, engine_stop,
- * engine_arm and engine_clear. */
+ * engine_arm and engine_forget. */
 struct gui_stand_in {
     void *self;
     enum err (*run)(void *self, struct job *job, const struct engine_observer *observer,

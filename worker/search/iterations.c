@@ -81,6 +81,13 @@ void search_set_position(struct search *s, const void *position)
     order_age(s);
 }
 
+void search_forget(struct search *s)
+{
+    if (s != NULL) {
+        order_forget(s);
+    }
+}
+
 uint64_t search_root(const struct search *s)
 {
     return s->root_key;

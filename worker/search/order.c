@@ -254,6 +254,14 @@ void order_seed(struct search *s)
     }
 }
 
+void order_forget(struct search *s)
+{
+    memset(s->history, 0, sizeof s->history);
+    if (madvise(s->histories, sizeof *s->histories, MADV_DONTNEED) != 0) { /* zeroes again */
+        memset(s->histories, 0, sizeof *s->histories);
+    }
+}
+
 void order_age(struct search *s)
 {
     for (unsigned i = 0; i < 2 * SEARCH_HISTORY; i++) {

@@ -27,6 +27,8 @@ int order_correction(const struct search *s);
 struct histories *order_histories(void);
 /* Accepts a null. */
 void order_histories_free(struct histories *histories);
+/* Forgets all histories, as before the first search. */
+void order_forget(struct search *s);
 /* Draws the searcher's tie-breaking. */
 void order_seed(struct search *s);
 void order_age(struct search *s);

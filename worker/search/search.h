@@ -74,6 +74,8 @@ void search_free(struct search **search);
 
 /* Sets the root: copies `position` (game->position_size bytes). Forgets killers, ages history. */
 void search_set_position(struct search *search, const void *position);
+/* Forgets what earlier searches learned of moves and evaluations. Accepts NULL. */
+void search_forget(struct search *search);
 /* For a job of the same game: options and environment anew. */
 void search_set_limits(struct search *search, const struct search_options *options,
                        const struct env_port *env);

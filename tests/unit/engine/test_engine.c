@@ -176,6 +176,24 @@ static void a_second_run_over_the_same_table_agrees(void **state)
     engine_close(&engine);
 }
 
+/* The table alone is not all: histories order the moves, and correct evaluations. */
+static void a_search_after_forgetting_is_the_first_again(void **state)
+{
+    (void)state;
+    struct engine *engine = open_engine(1);
+    struct job job = make_job(position, "abdada", 8);
+    job.strict = false;
+    job.full = true;
+    job_set_repeatable_namespace(&job, 0);
+    const uint64_t first = run(engine, &job, NULL).status.own.nodes;
+    engine_clear(engine);
+    assert_true(run(engine, &job, NULL).status.own.nodes != first);
+    engine_forget(engine);
+    assert_true(run(engine, &job, NULL).status.own.nodes == first);
+    job_free(&job);
+    engine_close(&engine);
+}
+
 static void the_node_limit_is_kept_to_a_poll_per_thread(void **state)
 {
     (void)state;
@@ -553,6 +571,7 @@ int main(void)
         cmocka_unit_test(searchers_publish_their_place),
         cmocka_unit_test(an_algorithm_that_counts_nothing_divides_nodes),
         cmocka_unit_test(a_second_run_over_the_same_table_agrees),
+        cmocka_unit_test(a_search_after_forgetting_is_the_first_again),
         cmocka_unit_test(the_node_limit_is_kept_to_a_poll_per_thread),
         cmocka_unit_test(the_time_limit_ends_a_search),
         cmocka_unit_test(iterations_are_reported_once_and_in_order),

@@ -349,7 +349,7 @@ static void clear_engine(struct uci *u)
     if (u->gui.stand_in != NULL) {
         u->gui.stand_in->clear(u->gui.stand_in->self);
     } else if (u->gui.engine != NULL) {
-        engine_clear(u->gui.engine);
+        engine_forget(u->gui.engine);
     }
 }
 
