@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* As tbprobe.h of libfathom 1.0 has them: results are 4 bits of value, 6 of the square the move
  * goes to, 6 of where it comes from, 3 of promotion, 1, and 12 of distance. */
@@ -35,6 +37,7 @@ static struct {
     root_function *root;
     unsigned *largest;
     unsigned pieces;
+    char *path; /* of the tables in use; NULL: there are none */
 } tables;
 
 /* The library maps a table when it is first wanted. A probe takes a microsecond. */
@@ -56,21 +59,43 @@ static bool load(void)
            tables.largest != NULL;
 }
 
+static bool init(const char *path)
+{
+    return tables.init(path) && *tables.largest > 0;
+}
+
+/* Takes `path`, that of the tables which the library has now; NULL: of none. */
+static void use(char *path)
+{
+    free(tables.path);
+    tables.path = path;
+    tables.pieces = path != NULL ? *tables.largest : 0;
+}
+
 enum err chess_tablebase_open(const char *path, char *why, size_t why_size)
 {
-    tables.pieces = 0;
     if (path == NULL || path[0] == '\0') {
+        use(NULL);
         return ERR_OK;
     }
     if (!load()) {
         snprintf(why, why_size, "no libfathom here (Debian: apt-get install libfathom1)");
         return ERR_ABSENT;
     }
-    if (!tables.init(path) || *tables.largest == 0) {
-        return err_say(ERR_ABSENT, why, why_size, "no Syzygy tables in %.200s", path);
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        return err_say(ERR_NOMEM, why, why_size, "no memory");
     }
-    tables.pieces = *tables.largest;
-    return ERR_OK;
+    if (init(path)) {
+        use(copy);
+        return ERR_OK;
+    }
+    free(copy);
+    if (tables.path != NULL && !init(tables.path)) { /* the library has dropped them */
+        use(NULL);
+    }
+    return err_say(ERR_ABSENT, why, why_size, "no Syzygy tables in %.200s%s", path,
+                   tables.path != NULL ? "; the tables before stay" : "");
 }
 
 unsigned chess_tablebase_pieces(void)

@@ -3,7 +3,7 @@
  *
  * The library has one set of tables for the process, and Debian's has no locks: one thread probes
  * at a time. Threads: chess_tablebase_open and _root while nobody probes, by one thread; the others
- * by any. Memory: the library maps the files. */
+ * by any. Memory: the library maps the files; the path is kept. */
 #ifndef WORKER_GAMES_CHESS_TABLEBASE_H
 #define WORKER_GAMES_CHESS_TABLEBASE_H
 
@@ -14,7 +14,8 @@
 enum { CHESS_TABLEBASE_WIN = 21000, CHESS_TABLEBASE_ROOT_WIN = 29000 };
 
 /* `path`: folders with colons between; NULL or empty: no tables any more. ERR_ABSENT: there is no
- * libfathom, or no table in the folders; `why` has a line then. */
+ * libfathom, or no table in the folders; ERR_NOMEM. On failure the tables are as before, and `why`
+ * has a line. */
 enum err chess_tablebase_open(const char *path, char *why, size_t why_size);
 
 /* Pieces of the largest table; 0: there are none. */
