@@ -236,7 +236,10 @@ enum err cli_check_memory(uint64_t hash_mib, const struct game *game, unsigned t
                           size_t why_size)
 {
     char reason[128], size[MEMORY_TEXT_MAX];
-    if (memory_has_room(hash_mib << 20, games_solver_bytes(game), threads, reason, sizeof reason)) {
+    const bool has_histories = game == NULL || game->move_class != NULL;
+    const uint64_t histories = has_histories ? threads * (uint64_t)CLI_HISTORIES_BYTES : 0;
+    const uint64_t besides = games_solver_bytes(game) + histories;
+    if (memory_has_room(hash_mib << 20, besides, threads, reason, sizeof reason)) {
         return ERR_OK;
     }
     snprintf(why, why_size, "a table of %s (--hash) %s", memory_text(hash_mib << 20, size), reason);

@@ -1,5 +1,8 @@
 #include "tests/support/test_tt.h"
 
+#include "common/memory.h"
+#include "worker/games/games.h"
+#include "worker/programs/cli.h"
 #include "worker/programs/uci/uci_search.h"
 #include "worker/search/search.h"
 
@@ -187,6 +190,24 @@ static void numbers_beyond_all_bounds_do_no_harm(void **state)
     }
 }
 
+/* Beside the table; what other processes take meanwhile is less than these differences. */
+static void what_searchers_keep_is_part_of_the_memory(void **state)
+{
+    (void)state;
+    enum { MANY = 256, ROOM_MIB = 512 };
+    char why[256] = "";
+    const uint64_t most_mib = memory_for_tables(1) >> 20;
+    if (most_mib <= ROOM_MIB) {
+        skip();
+    }
+    const uint64_t hash_mib = most_mib - ROOM_MIB;
+    const struct game *chess = games_by_name("chess"), *othello = games_by_name("othello");
+    assert_int_equal(cli_check_memory(hash_mib, chess, 1, why, sizeof why), ERR_OK);
+    assert_int_equal(cli_check_memory(hash_mib, othello, MANY, why, sizeof why), ERR_OK);
+    assert_int_equal(cli_check_memory(hash_mib, chess, MANY, why, sizeof why), ERR_NOMEM);
+    assert_non_null(strstr(why, "that the program takes besides"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +224,7 @@ int main(void)
         cmocka_unit_test(more_time_is_given_with_more_clock_increment_or_fewer_moves),
         cmocka_unit_test(a_clock_that_has_run_out_is_a_limit_too),
         cmocka_unit_test(numbers_beyond_all_bounds_do_no_harm),
+        cmocka_unit_test(what_searchers_keep_is_part_of_the_memory),
     };
     return cmocka_run_group_tests_name("cli_uci_limits", tests, NULL, NULL);
 }

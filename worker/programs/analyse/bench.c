@@ -85,7 +85,8 @@ int cli_bench(int argc, char *argv[])
     struct engine *engine = NULL;
     struct bench_sum sum = {.time_us = 0};
     char why[ENGINE_WHY_MAX];
-    if (!memory_has_room(engine_options.hash_bytes, games_solver_bytes(NULL), 1, why, sizeof why)) {
+    const uint64_t besides = games_solver_bytes(NULL) + CLI_HISTORIES_BYTES;
+    if (!memory_has_room(engine_options.hash_bytes, besides, 1, why, sizeof why)) {
         return log_fail(program, "a table of %d MiB %s", HASH_MIB, why);
     }
     enum err err = engine_open(&engine, &engine_options, why);

@@ -738,7 +738,8 @@ int cli_uci(int argc, char *argv[])
     struct cli_resources *resources = &u.resources;
     open_uci(&u);
     enum { THREADS = 4 }; /* one searches; the C library keeps the stacks of others that ended */
-    const uint64_t most = memory_for_tables(THREADS) >> 20;
+    const uint64_t all = memory_for_tables(THREADS), histories = CLI_HISTORIES_BYTES;
+    const uint64_t most = (all > histories ? all - histories : 0) >> 20;
     u.hash_max_mib = most < 1 ? 1 : most < CLI_HASH_MAX_MIB ? most : CLI_HASH_MAX_MIB;
     if (resources->hash_mib > u.hash_max_mib) {
         resources->hash_mib = u.hash_max_mib;
