@@ -151,12 +151,12 @@ static enum err write_block(struct snapshot_writer *w, char *why)
 }
 
 /* Where the file goes: its new name takes the place of whatever has that name. */
-static enum err find_place(struct snapshot_writer *w, const char *path, char *why)
+static enum err find_place(char out[SNAPSHOT_PATH_MAX], const struct disk_port *disk,
+                           const char *path, char *why)
 {
-    const struct disk_port *disk = w->disk;
     struct stat at;
     bool is_there = disk->lstat(disk->self, path, &at) == 0;
-    snprintf(w->path, sizeof w->path, "%s", path);
+    snprintf(out, SNAPSHOT_PATH_MAX, "%s", path);
     if (is_there && S_ISLNK(at.st_mode)) {
         char *target = realpath(path, NULL);
         if (target == NULL || disk->lstat(disk->self, target, &at) != 0 ||
@@ -164,7 +164,7 @@ static enum err find_place(struct snapshot_writer *w, const char *path, char *wh
             free(target);
             return FAIL(ERR_IO, why, LEADS_NOWHERE, path);
         }
-        snprintf(w->path, sizeof w->path, "%s", target);
+        snprintf(out, SNAPSHOT_PATH_MAX, "%s", target);
         free(target);
     }
     return !is_there || S_ISREG(at.st_mode) ? ERR_OK : FAIL(ERR_IO, why, "%s: not a file", path);
@@ -222,7 +222,7 @@ enum err snapshot_create(struct snapshot_writer **out, const struct disk_port *d
     w->disk = disk;
     w->fd = -1;
     randombytes_buf(w->id, sizeof w->id);
-    enum err err = find_place(w, path, why);
+    enum err err = find_place(w->path, disk, path, why);
     if (err == ERR_OK) {
         snprintf(w->new_path, sizeof w->new_path, "%s.new", w->path);
         err = open_new(w, why);
@@ -499,13 +499,14 @@ void snapshot_close(struct snapshot_reader **reader)
 enum err snapshot_lock(int *out, const struct disk_port *disk, const char *path,
                        char why[SNAPSHOT_WHY_MAX])
 {
-    char lock[NEW_PATH_MAX];
+    char place[SNAPSHOT_PATH_MAX], lock[NEW_PATH_MAX];
     struct stat at;
-    enum err err = ERR_OK;
-    if (check_path(path, why) != ERR_OK) {
-        return ERR_RANGE;
+    enum err err = check_path(path, why);
+    err = err ? err : find_place(place, disk, path, why);
+    if (err != ERR_OK) {
+        return err;
     }
-    snprintf(lock, sizeof lock, "%s.lock", path);
+    snprintf(lock, sizeof lock, "%s.lock", place);
     const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int fd = disk->open(disk->self, lock, flags, 0644);
     if (fd < 0 || disk->fstat(disk->self, fd, &at) != 0) {

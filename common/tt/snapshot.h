@@ -74,8 +74,9 @@ void snapshot_close(struct snapshot_reader **reader);
 void snapshot_pack(uint8_t at[SNAPSHOT_ENTRY_BYTES], const struct tt_scanned *entry);
 enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct tt_scanned *out);
 
-/* For one that keeps its results at PATH: holds PATH.lock, an empty file that stays, until *fd is
- * closed or the process ends. ERR_EXIST: another process does; ERR_RANGE; ERR_IO. */
+/* For one that keeps its results at PATH: holds PATH.lock (of a symbolic link, beside the file that
+ * it leads to), an empty file that stays, until *fd is closed or the process ends. ERR_EXIST:
+ * another process does; ERR_RANGE; ERR_IO. */
 enum err snapshot_lock(int *fd, const struct disk_port *disk, const char *path,
                        char why[SNAPSHOT_WHY_MAX]);
 

@@ -269,6 +269,23 @@ static void one_process_writes_at_a_time(void **state)
     assert_int_equal(read_file(f, 1, 0), ERR_OK);
 }
 
+static void one_process_keeps_a_file_by_whatever_name(void **state)
+{
+    struct folder *f = *state;
+    char link[160];
+    int first = -1, second = -1;
+    snprintf(link, sizeof link, "%s.link", f->path);
+    write_file(f, 3, 0);
+    assert_int_equal(symlink(f->path, link), 0);
+    assert_int_equal(snapshot_lock(&first, disk_of_system(), f->path, f->why), ERR_OK);
+    assert_int_equal(snapshot_lock(&second, disk_of_system(), link, f->why), ERR_EXIST);
+    assert_int_equal(second, -1);
+    close(first);
+    assert_int_equal(snapshot_lock(&second, disk_of_system(), link, f->why), ERR_OK);
+    close(second);
+    assert_int_equal(unlink(link), 0);
+}
+
 static void what_a_killed_writer_left_is_overwritten(void **state)
 {
     struct folder *f = *state;
@@ -406,6 +423,7 @@ int main(void)
         TEST(a_newer_format_is_named),
         TEST(an_aborted_one_leaves_the_old_one),
         TEST(one_process_writes_at_a_time),
+        TEST(one_process_keeps_a_file_by_whatever_name),
         TEST(what_a_killed_writer_left_is_overwritten),
         TEST(a_pipe_or_a_link_beside_is_refused),
         TEST(what_is_no_file_is_not_replaced),
