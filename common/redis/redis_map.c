@@ -79,12 +79,22 @@ static unsigned free_place(struct redis_map *map, const uint8_t *next)
     return REDIS_MAP_NOBODY;
 }
 
-/* The index of the node of that address, which is added where it is new; NOBODY: there is no room.
- */
+/* A name goes into the log and to the terminal: printable ASCII without blanks. */
+static bool is_host(const char *name)
+{
+    size_t length = strlen(name), n = 0;
+    while (n < length && name[n] > ' ' && name[n] <= '~') {
+        n++;
+    }
+    return length > 0 && length < OPTIONS_HOST_MAX && n == length;
+}
+
+/* The index of the node of that address, which is added where it is new; NOBODY: there is no room,
+ * or that is no address. */
 static unsigned find_node(struct redis_map *map, const char *host, uint64_t port,
                           const uint8_t *next)
 {
-    if (*host == '\0' || strlen(host) >= OPTIONS_HOST_MAX || port == 0 || port > UINT16_MAX) {
+    if (!is_host(host) || port == 0 || port > UINT16_MAX) {
         return REDIS_MAP_NOBODY;
     }
     for (unsigned i = 0; i < map->nodes; i++) {

@@ -103,11 +103,35 @@ static void cluster_without_slots_is_said(void **state)
     redis_map_close(&b.map);
 }
 
+/* A Redis may say anything: names go into the log and to the terminal. */
+static void names_that_are_not_printable_are_no_nodes(void **state)
+{
+    static const char *const name[] = {"a\x1b[2Jc", "a b", "b\n", "caf\xc3\xa9", "d\x7f"};
+    struct bench b;
+    (void)state;
+    for (unsigned i = 0; i < sizeof name / sizeof name[0]; i++) {
+        char text[96];
+        bench_open(&b, "redis+cluster://127.0.0.1:6000");
+        int n =
+            snprintf(text, sizeof text, "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$%zu\r\n%s\r\n:7000\r\n",
+                     strlen(name[i]), name[i]);
+        take(&b, text, (size_t)n);
+        assert_null(redis_map_owner(&b.map, 0));
+        n = snprintf(text, sizeof text, "MOVED 5 %s:7000", name[i]);
+        struct redisReply moved = {.type = REDIS_REPLY_ERROR, .str = text, .len = (size_t)n};
+        unsigned slot;
+        assert_null(redis_map_target(&b.map, &b.map.node[0], &moved, &slot));
+        assert_int_equal(b.map.nodes, 1);
+        redis_map_close(&b.map);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masters_keep_their_place_among_many_nodes),
         cmocka_unit_test(cluster_without_slots_is_said),
+        cmocka_unit_test(names_that_are_not_printable_are_no_nodes),
     };
     return cmocka_run_group_tests_name("redis map", tests, NULL, NULL);
 }
