@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 import redis_servers
 from cluster import (STARVED, SHORT, SANITIZED, Cluster, Failure, Worker, answers, check, equal, main, needs, start, top,
@@ -395,6 +396,29 @@ def what_is_no_redis_is_said():
         check_said([front], re.escape(place))
 
 
+@needs_redis
+def rates_of_top_are_by_its_own_clock():
+    """The uptime of a Redis has whole seconds, a view of `top --once` half of one."""
+    with Redis() as redis:
+        equal(top(redis.url)[0], 0)
+        name, = [key for key in map(bytes.decode, redis.command("KEYS", "abdada:*")) if key.endswith(":f")]
+        stop = threading.Event()
+
+        def count():
+            while not stop.wait(0.01):
+                redis.command("HINCRBY", name, "asks", 100)
+        counting = threading.Thread(target=count)
+        counting.start()
+        try:
+            for _ in range(5):
+                row, = top(redis.url)[1]["shard"]
+                check(0 < row["asks_per_s"] <= 11000, row["asks_per_s"])
+        finally:
+            stop.set()
+            counting.join()
+        redis.command("HSET", name, "asks", 0)
+
+
 if __name__ == "__main__":
     sys.exit(main([
         one_redis_does_not_move_the_strict_score,
@@ -415,4 +439,5 @@ if __name__ == "__main__":
         a_redis_without_tls_is_said,
         a_redis_that_comes_late_is_used,
         what_is_no_redis_is_said,
+        rates_of_top_are_by_its_own_clock,
     ], unstable=STARVED))

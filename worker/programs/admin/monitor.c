@@ -18,7 +18,7 @@ enum stage { STAGE_STATS, STAGE_MEMBERS, STAGE_JOBS, STAGE_DONE };
 
 /* The values of a shard from which its rates are computed. */
 struct totals {
-    uint64_t boot, uptime_ms, ops, asks, messages;
+    uint64_t boot, at_us, ops, asks, messages; /* at_us: our clock, 0: never */
 };
 
 struct asked {
@@ -53,17 +53,24 @@ uint64_t monitor_figure(const struct monitor_shard *shard, const char *name)
     return 0;
 }
 
+/* Growth a second; 0 where a counter went backwards. */
+static double per_s(uint64_t now, uint64_t before, uint64_t us)
+{
+    return now > before && us > 0 ? (double)(now - before) * 1e6 / (double)us : 0;
+}
+
+/* By our own clock: the uptime of a Redis has whole seconds. */
 static void keep_rates(struct monitor_shard *s, struct totals *before)
 {
-    struct totals now = {s->boot, monitor_figure(s, "uptime_ms"), 0, monitor_figure(s, "asks"),
+    struct totals now = {s->boot, clock_us(), 0, monitor_figure(s, "asks"),
                          monitor_figure(s, "messages")};
     now.ops = now.asks + monitor_figure(s, "stores") + monitor_figure(s, "releases") +
               monitor_figure(s, "peeks");
-    bool same = before->boot == now.boot && now.uptime_ms > before->uptime_ms;
-    double per_s = same ? 1e3 / (double)(now.uptime_ms - before->uptime_ms) : 0;
-    s->ops_per_s = (double)(now.ops - before->ops) * per_s;
-    s->asks_per_s = (double)(now.asks - before->asks) * per_s;
-    s->messages_per_s = (double)(now.messages - before->messages) * per_s;
+    const bool is_same = before->at_us > 0 && before->boot == now.boot;
+    const uint64_t us = is_same ? now.at_us - before->at_us : 0;
+    s->ops_per_s = per_s(now.ops, before->ops, us);
+    s->asks_per_s = per_s(now.asks, before->asks, us);
+    s->messages_per_s = per_s(now.messages, before->messages, us);
     *before = now;
 }
 
@@ -308,9 +315,8 @@ static int by_age(const void *a, const void *b)
 static void keep_rates_of(struct monitor_work *w, uint64_t job, const struct monitor_past *past,
                           uint64_t us)
 {
-    for (unsigned i = 0; i < COUNTERS_ALL && job == past->job && us > 0; i++) {
-        const uint64_t now = w->count.at[i], before = past->count.at[i];
-        w->per_s[i] = now > before ? (double)(now - before) * 1e6 / (double)us : 0;
+    for (unsigned i = 0; i < COUNTERS_ALL && job == past->job; i++) {
+        w->per_s[i] = per_s(w->count.at[i], past->count.at[i], us);
     }
     /* Late reports come on top of those in time. */
     w->waiting = fmin(w->per_s[COUNTER_waited_us] / 1e6, 1);
