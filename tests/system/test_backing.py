@@ -286,6 +286,26 @@ def what_was_flushed_while_redis_was_away_does_not_come_back():
         equal(deep(shard(redis, port)), after)
 
 
+@needs_redis
+def what_was_flushed_does_not_come_back_with_an_older_file():
+    with shard_over_redis() as (redis, port, server):
+        fill(server)
+        wait_written(server)
+        equal(redis.command("SAVE"), "OK")
+        server.query(Client.flush)
+        wait_until(lambda: redis.command("DBSIZE") <= 1, "Redis forgets")
+        after = fill(server, keys=20, first=5001)
+        wait_written(server)
+        redis.kill()
+        wait_until(lambda: server.stats()["backing_lost"] == 1, "the loss is seen")
+        redis.run()
+        server.wait_line("connected again", "err")
+        wait_written(server)
+        equal(deep(server), after)
+        server.kill()
+        equal(deep(shard(redis, port)), after)
+
+
 def name_of(port):
     return f"abdada:backing:{socket.gethostname()}/127.0.0.1:{port}"
 
@@ -431,6 +451,7 @@ TESTS = [
     each_shard_of_a_process_has_its_own,
     what_was_flushed_does_not_come_back,
     what_was_flushed_while_redis_was_away_does_not_come_back,
+    what_was_flushed_does_not_come_back_with_an_older_file,
     a_record_of_no_possible_table_is_none,
     a_signal_ends_it_while_it_reads,
     a_redis_that_lies_is_one_event,

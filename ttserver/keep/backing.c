@@ -103,8 +103,9 @@ static enum err take_over(struct backing *b, struct backing_shard *shard, char *
         return err;
     }
     uint64_t flushed = ttcore_ledger_read(&shard->ledger->flushed);
-    bool was_flushed = flushed != shard->flushed;
-    if (now.place != 0 && was_flushed) { /* what was forgotten does not come back */
+    /* What was forgotten does not come back: the Redis may have read a file from before. */
+    bool was_flushed = flushed != 0;
+    if (now.place != 0 && was_flushed) {
         err = backing_link_forget(b->link, &now, why);
         now.place = err == ERR_OK ? 0 : now.place;
     } else if (now.place != 0 && (now.place != shard->own.place || !shard->is_read)) {
