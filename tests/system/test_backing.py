@@ -111,6 +111,17 @@ def what_is_unwritten_is_written_at_the_end():
 
 
 @needs_redis
+def what_cannot_be_written_at_the_end_is_said():
+    with shard_over_redis() as (redis, port, server):
+        redis.kill()
+        wait_until(lambda: server.stats()["backing_lost"] == 1, "the loss is seen")
+        fill(server)
+        behind = server.query(lambda c: len(c.scan(DEEP)))
+        equal(server.end(), 0)
+        check_one_event(server, f"up to {behind} results of {socket.gethostname()}/127.0.0.1:{port} were not written")
+
+
+@needs_redis
 def a_redis_that_dies_is_one_event_and_one_that_lost_all_gets_all():
     with shard_over_redis() as (redis, port, server):
         fill(server)
@@ -441,6 +452,7 @@ TESTS = [
     a_killed_shard_has_its_results_again,
     only_results_of_the_depth_are_kept,
     what_is_unwritten_is_written_at_the_end,
+    what_cannot_be_written_at_the_end_is_said,
     a_redis_that_dies_is_one_event_and_one_that_lost_all_gets_all,
     a_redis_that_comes_later_is_filled,
     a_redis_that_comes_later_with_results_is_read,

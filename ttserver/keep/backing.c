@@ -232,18 +232,34 @@ static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
     return err;
 }
 
+/* The loop has ended with an error: these results are not in the Redis. */
+static void say_unwritten(struct backing *b, const char *why)
+{
+    for (unsigned i = 0; i < b->options.shards; i++) {
+        struct ttcore_ledger *ledger = b->shard[i].ledger;
+        const uint64_t unwritten =
+            ttcore_ledger_read(&ledger->deep) - ttcore_ledger_read(&ledger->backed);
+        if (unwritten > 0) {
+            ttcore_ledger_add(&ledger->backing_lost, 1);
+            log_line(b->options.program,
+                     "--backing %s: up to %" PRIu64 " results of %s were not written: %s", b->where,
+                     unwritten, b->shard[i].name, why);
+        }
+    }
+}
+
 static void *run(void *context)
 {
     struct backing *b = context;
+    enum err err = ERR_OK;
+    char why[REDIS_WHY_MAX];
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* of this thread, on Linux */
     for (bool ends = false; !ends;) {
-        char why[REDIS_WHY_MAX];
         ends = is_ending(b); /* once more after that: the shards store no more */
         /* The PING finds a loss while there is nothing to write: what was written may be gone. */
         const bool was_lost = b->link == NULL;
-        enum err err = was_lost
-                           ? backing_link_open(&b->link, b->options.address, &b->end_by_us, why)
-                           : backing_link_ping(b->link, why);
+        err = was_lost ? backing_link_open(&b->link, b->options.address, &b->end_by_us, why)
+                       : backing_link_ping(b->link, why);
         for (unsigned i = 0; was_lost && err == ERR_OK && i < b->options.shards; i++) {
             err = take_over(b, &b->shard[i], why);
         }
@@ -257,6 +273,9 @@ static void *run(void *context)
             b->is_down = false;
         }
         rest(b, b->is_down ? RETRY_US : SWEEP_US);
+    }
+    if (err != ERR_OK) {
+        say_unwritten(b, why);
     }
     return NULL;
 }
