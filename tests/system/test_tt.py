@@ -341,8 +341,8 @@ def a_name_that_is_no_file_is_not_replaced_by_one():
 class LyingShard:
     """Its results never end: a page of `rows` each time, and there is always one more."""
 
-    def __init__(self, rows, memory_bytes=1 << 12):
-        self.memory_bytes = memory_bytes
+    def __init__(self, rows, memory_bytes=1 << 12, figures=()):
+        self.figures = [["memory_bytes", memory_bytes], *figures]
         self.socket = zmq.Context.instance().socket(zmq.ROUTER)
         self.address = f"127.0.0.1:{self.socket.bind_to_random_port('tcp://127.0.0.1')}"
         self.rows, self.ended = rows, threading.Event()
@@ -355,7 +355,9 @@ class LyingShard:
         if kind == client.HEARTBEAT:
             return client.HEARTBEAT, fields[0]
         if kind == client.STATS:
-            return client.STATS_ANSWER, fields[0], [["memory_bytes", self.memory_bytes]]
+            return client.STATS_ANSWER, fields[0], self.figures
+        if kind in (client.MEMBERS, client.JOBS):
+            return kind + 1, fields[0], 0, []
         if kind == client.SCAN:
             return client.SCANNED, fields[0], fields[1] + 1, [[fields[1] * 100 + i, 5, 1, 2, 3] for i in range(self.rows)]
         return None
@@ -374,6 +376,19 @@ class LyingShard:
         self.ended.set()
         self.thread.join()
         self.socket.close()
+
+
+def a_figure_has_no_key_of_ours():
+    """Nor one twice: a shard may name its figures as it likes."""
+    shard = LyingShard(0, figures=[["up", 0], ["shard", 1], ["kind", 2], ["twin", 3], ["asks", 4], ["asks", 5]])
+    for words in ("tt", "stats"), ("top", "--once"):
+        done = run("abdada", *words, "--json", "--servers", shard.address, "--wait", "10000")
+        row = json.loads(done.lines["out"][0], object_pairs_hook=list)
+        names = [name for name, _ in row]
+        equal(len(set(names)), len(names), row)
+        equal([value for name, value in row if name in ("up", "shard", "kind", "twin", "asks", "memory_bytes")],
+              [shard.address, True, 4096, 4] if words[0] == "tt" else ["shard", "", 4096, 4])
+    shard.close()
 
 
 def a_shard_whose_results_never_end_is_left():
@@ -583,7 +598,7 @@ TESTS = [what_is_stored_is_asked_and_peeked_at, a_key_is_as_good_as_a_position, 
          who_asks_stays_for_the_time_that_was_given, who_stays_asks_again_in_time_and_sees_what_others_find,
          an_ask_that_is_lost_is_taken_back, lines_of_one_input_are_one_session, a_line_that_is_too_long_is_not_done,
          a_session_lives_while_a_line_waits_for_figures, figures_of_every_shard,
-         what_was_saved_is_loaded_again, a_shard_whose_results_never_end_is_left,
+         what_was_saved_is_loaded_again, a_figure_has_no_key_of_ours, a_shard_whose_results_never_end_is_left,
          a_file_has_no_more_bytes_than_its_user_allows, over_a_redis_it_saves_and_flushes_and_loads,
          a_file_that_is_not_whole_is_refused, a_name_that_is_no_file_is_not_replaced_by_one, wrong_use_is_said_in_a_line,
          without_a_shard_it_says_so, one_of_two_is_enough_for_a_key_and_not_for_all,

@@ -43,14 +43,33 @@ struct monitor {
 
 /* ---- what comes in ---- */
 
-uint64_t monitor_figure(const struct monitor_shard *shard, const char *name)
+static const struct monitor_figure *find_figure(const struct monitor_shard *shard, const char *name)
 {
     for (unsigned i = 0; i < shard->figures; i++) {
         if (strcmp(shard->figure[i].name, name) == 0) {
-            return shard->figure[i].value;
+            return &shard->figure[i];
         }
     }
-    return 0;
+    return NULL;
+}
+
+uint64_t monitor_figure(const struct monitor_shard *shard, const char *name)
+{
+    const struct monitor_figure *figure = find_figure(shard, name);
+    return figure != NULL ? figure->value : 0;
+}
+
+/* Figures are keys beside these in the JSON of a shard: top_view.c, tt_all.c. */
+static bool is_own_key(const char *name)
+{
+    static const char *const own[] = {"kind",       "address",        "state",  "boot",
+                                      "place",      "twin",           "rtt_us", "ops_per_s",
+                                      "asks_per_s", "messages_per_s", "shard",  "up"};
+    unsigned i = 0;
+    while (i < sizeof own / sizeof own[0] && strcmp(own[i], name) != 0) {
+        i++;
+    }
+    return i < sizeof own / sizeof own[0];
 }
 
 /* Growth a second; 0 where a counter went backwards. */
@@ -101,9 +120,10 @@ static void on_stats(struct monitor *mon, unsigned shard, const struct proto_sta
     }
     s->figures = 0;
     for (uint32_t i = 0; i < answer->list.count && s->figures < MONITOR_FIGURES_MAX; i++) {
-        struct monitor_figure *figure = &s->figure[s->figures++];
+        struct monitor_figure *figure = &s->figure[s->figures];
         proto_text_printable(answer->list.at[i].name, figure->name, sizeof figure->name);
         figure->value = answer->list.at[i].value;
+        s->figures += !is_own_key(figure->name) && find_figure(s, figure->name) == NULL;
     }
     s->up = true;
     s->boot = client_shard(mon->session->lane.client, shard).boot;

@@ -32,7 +32,8 @@ struct monitor_shard {
     bool up; /* answered in the last round */
     uint64_t boot, place;
     uint32_t rtt_us;
-    struct monitor_figure figure[MONITOR_FIGURES_MAX];
+    struct monitor_figure figure[MONITOR_FIGURES_MAX]; /* by name, and none has that of a key of
+                                                          ours in JSON */
     unsigned figures;
     double ops_per_s, asks_per_s, messages_per_s; /* between the last two rounds */
 };
