@@ -724,6 +724,15 @@ def top_ends_with_q_and_gives_the_terminal_back():
                 check(len(rows) <= 21 and max(map(len, rows)) <= 60, rows)
 
 
+def top_with_json_leaves_the_screen_alone():
+    with Cluster(shards=1, workers=0) as cluster, Screen("--servers", cluster.servers, "--json") as screen:
+        screen.read_until(lambda seen: seen.count(b'"kind":"total"') == 2, "two views")
+        screen.type(b"q")
+        equal(screen.popen.wait(30), 0)
+        check(b"\x1b" not in screen.seen, screen.seen)
+        equal(termios.tcgetattr(screen.terminal), screen.before)
+
+
 def top_gives_the_terminal_back_while_it_is_stopped():
     with Cluster(shards=1, workers=0) as cluster, Screen("--servers", cluster.servers) as screen:
         screen.read_until(lambda seen: seen.count(b"shards 1/1") == 1, "a view")
@@ -948,7 +957,8 @@ TESTS = [
     processes_of_a_host_share_a_table, tables_of_killed_processes_are_removed,
     private_workers_exchange_results, top_shows_a_cluster,
     top_prints_no_control_characters_of_peers, top_shows_as_many_versions_as_it_has_room_for,
-    top_gives_the_terminal_back_while_it_is_stopped, a_terminal_without_a_screen_gets_plain_text,
+    top_with_json_leaves_the_screen_alone, top_gives_the_terminal_back_while_it_is_stopped,
+    a_terminal_without_a_screen_gets_plain_text,
     top_names_only_what_needs_an_action, no_share_of_time_is_more_than_all_of_it,
     top_ends_with_q_and_gives_the_terminal_back, what_matters_fits_80_columns, top_survives_the_shards,
     shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,

@@ -122,13 +122,13 @@ static void on_suspend(int number)
     errno = error;
 }
 
-static void prepare_terminal(void)
+static void prepare_terminal(bool wants_screen)
 {
     const char *kind = getenv("TERM");
     const struct sigaction go_on = {.sa_handler = on_continue, .sa_flags = SA_RESTART};
     struct sigaction now;
-    has_screen =
-        isatty(STDOUT_FILENO) && kind != NULL && kind[0] != '\0' && strcmp(kind, "dumb") != 0;
+    has_screen = wants_screen && isatty(STDOUT_FILENO) && kind != NULL && kind[0] != '\0' &&
+                 strcmp(kind, "dumb") != 0;
     if (isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &before) == 0) {
         has_keys = true;
         raw = before;
@@ -190,7 +190,7 @@ static int show_live(struct top *t)
     const uint32_t interval_ms = t->interval_ms > 0 ? t->interval_ms : INTERVAL_MS;
     static char view[1 << 18]; /* goes out at once */
     uint32_t wait_ms = t->wait_ms;
-    prepare_terminal();
+    prepare_terminal(!t->json); /* lines are to stay */
     setvbuf(stdout, view, _IOFBF, sizeof view);
     while (!atomic_load(&stopping)) {
         monitor_round(t->monitor, wait_ms, &stopping);
