@@ -15,8 +15,8 @@ import tempfile
 import threading
 
 import redis_servers
-from cluster import (STARVED, SHORT, SANITIZED, Cluster, Failure, Worker, answers, check, equal, main, needs, start, top,
-                     wait_until)
+from cluster import (PATIENT, STARVED, SHORT, SANITIZED, Cluster, Failure, Worker, answers, check, equal, main, needs, run, start,
+                     top, wait_until)
 from redis_servers import Redis, RedisCluster
 from test_cluster import (CHOSEN, STRICT, bratko_kopec, check_long, long_search, outcome, suite)
 
@@ -397,10 +397,14 @@ def what_is_no_redis_is_said():
 
 
 @needs_redis
-def rates_of_top_are_by_its_own_clock():
-    """The uptime of a Redis has whole seconds, a view of `top --once` half of one."""
+def top_shows_what_a_redis_reports():
+    """Its uptime has whole seconds, a view of `top --once` half of one: rates are by the clock of top."""
     with Redis() as redis:
         equal(top(redis.url)[0], 0)
+        text = run("abdada", "top", "--once", "--table", redis.url, *PATIENT).lines["out"]
+        check("in flight -" in text[0], text)
+        row, = [line for line in text if line.startswith(redis.url)]
+        equal(row.split().count("-"), 4, "in flight, FILL, CUT% and BUSY%:", row)
         name, = [key for key in map(bytes.decode, redis.command("KEYS", "abdada:*")) if key.endswith(":f")]
         stop = threading.Event()
 
@@ -439,5 +443,5 @@ if __name__ == "__main__":
         a_redis_without_tls_is_said,
         a_redis_that_comes_late_is_used,
         what_is_no_redis_is_said,
-        rates_of_top_are_by_its_own_clock,
+        top_shows_what_a_redis_reports,
     ], unstable=STARVED))

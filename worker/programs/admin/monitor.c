@@ -59,6 +59,11 @@ uint64_t monitor_figure(const struct monitor_shard *shard, const char *name)
     return figure != NULL ? figure->value : 0;
 }
 
+bool monitor_has(const struct monitor_shard *shard, const char *name)
+{
+    return find_figure(shard, name) != NULL;
+}
+
 /* Figures are keys beside these in the JSON of a shard: top_view.c, tt_all.c. */
 static bool is_own_key(const char *name)
 {
@@ -420,6 +425,7 @@ static void sum_up(struct monitor_view *v, uint64_t us)
         const struct monitor_shard *s = &v->shard[i];
         if (s->up) {
             total->up++;
+            total->has_entries = total->has_entries || monitor_has(s, "inflight_entries");
             total->entries += monitor_figure(s, "inflight_entries");
             total->nodes += monitor_figure(s, "inflight_nodes");
             total->ops_per_s += s->ops_per_s;

@@ -98,7 +98,8 @@ struct monitor_job {
 
 struct monitor_totals {
     unsigned up, members[PROTO_MONITOR + 1];
-    uint64_t entries, nodes;
+    bool has_entries; /* a shard reports them: a Redis does not */
+    uint64_t entries, nodes; /* in flight */
     double ops_per_s;
     struct monitor_work work; /* for all open jobs */
 };
@@ -134,6 +135,7 @@ void monitor_idle(struct monitor *monitor, unsigned wait_ms);
 
 /* 0 for a figure that the shard did not report. */
 uint64_t monitor_figure(const struct monitor_shard *shard, const char *name);
+bool monitor_has(const struct monitor_shard *shard, const char *name);
 /* "worker", "front", "client"; "?" for another. */
 const char *monitor_role(unsigned role);
 

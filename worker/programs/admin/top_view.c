@@ -154,11 +154,22 @@ static void end_row(struct page *p, bool is_first)
     p->has_ended = false;
 }
 
+/* "-" for what the shard does not report: a Redis knows no tables. */
+static const char *figure(struct page *p, const struct monitor_shard *s, const char *name)
+{
+    return monitor_has(s, name) ? number(p, (double)monitor_figure(s, name)) : "-";
+}
+
+static const char *share_of_asks(struct page *p, const struct monitor_shard *s, const char *name)
+{
+    const double asks = (double)monitor_figure(s, "asks");
+    return monitor_has(s, name) ? per_cent(p, asks > 0 ? (double)monitor_figure(s, name) / asks : 0)
+                                : "-";
+}
+
 static void show_shards(struct page *p, const struct monitor_view *v)
 {
     for (const struct monitor_shard *s = v->shard; s < v->shard + v->shards; s++) {
-        const uint64_t asks = monitor_figure(s, "asks");
-        const double share = asks > 0 ? 1.0 / (double)asks : 0;
         column(p, "SHARD", "%-24s", "%-22.22s", address_of(p, s->address));
         column(p, "", "%-4s", "", s->up ? "up" : "down");
         column(p, "AGE", "%7s", "%6s",
@@ -170,14 +181,16 @@ static void show_shards(struct page *p, const struct monitor_view *v)
         column(p, "FRNT", "%4s", "", whole(p, monitor_figure(s, "fronts")));
         column(p, "SESS", "%5s", "", whole(p, monitor_figure(s, "sessions")));
         column(p, "JOBS", "%4s", NULL, whole(p, monitor_figure(s, "jobs")));
-        column(p, "INFLIGHT", "%8s", "", number(p, (double)monitor_figure(s, "inflight_entries")));
+        column(p, "INFLIGHT", "%8s", "", figure(p, s, "inflight_entries"));
         column(p, "FILL", "%6s", NULL,
-               cell(p, "%.1f%%", (double)monitor_figure(s, "results_permille") / 10));
-        column(p, "MEM B", "%7s", "", number(p, (double)monitor_figure(s, "memory_bytes")));
+               monitor_has(s, "results_permille")
+                   ? cell(p, "%.1f%%", (double)monitor_figure(s, "results_permille") / 10)
+                   : "-");
+        column(p, "MEM B", "%7s", "", figure(p, s, "memory_bytes"));
         column(p, "OPS/s", "%8s", NULL, number(p, s->ops_per_s));
         column(p, "ASKS/s", "%8s", NULL, number(p, s->asks_per_s));
-        column(p, "CUT%", "%5s", NULL, per_cent(p, (double)monitor_figure(s, "cuts") * share));
-        column(p, "BUSY%", "%5s", NULL, per_cent(p, (double)monitor_figure(s, "busy") * share));
+        column(p, "CUT%", "%5s", NULL, share_of_asks(p, s, "cuts"));
+        column(p, "BUSY%", "%5s", NULL, share_of_asks(p, s, "busy"));
         end_row(p, s == v->shard);
     }
 }
@@ -414,10 +427,12 @@ static void show_refusals(struct page *p, const struct monitor_view *v)
 /* The first line. */
 static void show_service(struct page *p, const struct monitor_view *v)
 {
-    char clock[16], rate[CELL_ROOM];
+    char clock[16], rate[CELL_ROOM], entries[CELL_ROOM];
     time_t now = time(NULL);
     struct tm local;
     snprintf(rate, sizeof rate, "%s", number(p, v->total.ops_per_s));
+    snprintf(entries, sizeof entries, "%s",
+             v->total.has_entries ? whole(p, v->total.entries) : "-");
     const char *nodes = number(p, v->total.work.per_s[COUNTER_nodes]);
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
     if (p->is_narrow) {
@@ -426,10 +441,10 @@ static void show_service(struct page *p, const struct monitor_view *v)
              p->at.is_live ? "  q: quit" : "");
     } else {
         line(p,
-             "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  in flight %" PRIu64
+             "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  in flight %s"
              "  %s operations/s  %s nodes/s%s",
              clock, v->total.up, v->shards, v->total.members[PROTO_WORKER],
-             v->total.members[PROTO_FRONT], v->jobs, v->total.entries, rate, nodes,
+             v->total.members[PROTO_FRONT], v->jobs, entries, rate, nodes,
              p->at.is_live ? "  (q: quit)" : "");
     }
     if (v->jobs > 1) {

@@ -23,7 +23,7 @@ static void print_table(const struct monitor_view *v)
     for (unsigned f = 0; first != NULL && f < first->figures; f++) {
         printf("%-24s", first->figure[f].name);
         for (unsigned i = 0; i < v->shards; i++) {
-            if (v->shard[i].up) {
+            if (v->shard[i].up && monitor_has(&v->shard[i], first->figure[f].name)) {
                 printf(" %20" PRIu64, monitor_figure(&v->shard[i], first->figure[f].name));
             } else {
                 printf(" %20s", "-");
