@@ -493,6 +493,20 @@ def shards_in_one_place_say_so():
 
 
 @needs_browser
+def a_clock_that_is_set_back_keeps_nobody_alive():
+    shard = Shard()
+    worker = Worker(shard.address, name="w0")
+    web = Web(shard.address)
+    with browser.Page(web.url) as page:
+        wait_until(lambda: tile(page, "w0") and not is_dead(page, "w0"), "its tile")
+        page.js("now += 36e5; for (const each of [...members.values(), ...shards.values()]) { each.seen += 36e5; }")
+        worker.kill()
+        wait_until(lambda: (tile(page, "w0") or ["dead"])[0].endswith("dead"), "it is seen to be dead")
+        check(not is_dead(page, shard.address), "the shard lives")
+        equal(page.faults(), [])
+
+
+@needs_browser
 def the_keyboard_is_enough():
     shard = Shard(heartbeat_ms=LONG_MS)
     web = Web(shard.address)
@@ -635,6 +649,7 @@ SHOWN = [
     a_search_is_followed_and_deaths_are_seen,
     the_line_can_be_stepped_through,
     shards_in_one_place_say_so,
+    a_clock_that_is_set_back_keeps_nobody_alive,
     the_keyboard_is_enough,
     what_peers_say_is_text,
     the_token_is_asked_for_and_kept_for_the_session,
