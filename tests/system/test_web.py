@@ -506,6 +506,31 @@ def a_clock_that_is_set_back_keeps_nobody_alive():
         equal(page.faults(), [])
 
 
+def show_views(page, count, view):
+    """Makes the page take so many views, a second from each to the next; `view` is JavaScript for that of number i. All of
+    them at once: the next one of the cluster comes from the past, and all is forgotten. Returns facts of the page then."""
+    return page.js(f"""forgetAll();
+        for (let i = 0, begin = now + 1000; i < {count}; i++) {{
+            take(Object.assign({{time_ms: begin + 1000 * i, shards: [], members: [], jobs: [], total: {{}}}}, {view}));
+        }}
+        const waiting = [...document.querySelectorAll('#figures > div')].find(row => row.firstChild.textContent === 'Waiting');
+        return [waiting.lastChild.textContent, document.querySelectorAll('#members .tile').length,
+                document.querySelectorAll('#jobs button').length]""")
+
+
+@needs_browser
+def waiting_is_the_mean_of_workers_however_seldom_they_report():
+    """Two workers: each second view brings a report of one that waited all the time, the other waits for nothing. What a
+    front-end does is its own."""
+    with browser.Page(Web(Shard().address).url) as page:
+        wait_until(lambda: page.text("#shards-count") == "1 of 1 up", "a view")
+        found = show_views(page, 21, "{members: ['worker', 'worker', 'front'].map((kind, k) => ({kind, user: '', name: 'm' + k, "
+                           "instance_id: '' + k, job: '1', silent_ms: 0, nodes: i, waiting: k === 0 ? i % 2 : k === 2 ? 1 : 0, "
+                           "waited_us: k === 0 ? 2e6 * Math.floor(i / 2) : k === 2 ? 1e6 * i : 0}))}")
+        check(found[0] in ("40\u202f%", "50\u202f%", "60\u202f%"), found)
+        equal(page.faults(), [])
+
+
 @needs_browser
 def the_keyboard_is_enough():
     shard = Shard(heartbeat_ms=LONG_MS)
@@ -650,6 +675,7 @@ SHOWN = [
     the_line_can_be_stepped_through,
     shards_in_one_place_say_so,
     a_clock_that_is_set_back_keeps_nobody_alive,
+    waiting_is_the_mean_of_workers_however_seldom_they_report,
     the_keyboard_is_enough,
     what_peers_say_is_text,
     the_token_is_asked_for_and_kept_for_the_session,

@@ -497,6 +497,7 @@ static void put_work(struct json *j, const struct monitor_work *w)
 static void put_talk(struct json *j, const struct monitor_work *w)
 {
     json_real(j, "talking", w->talking);
+    json_number(j, "waited_us", (int64_t)w->count.waited_us);
     json_number(j, "asks", (int64_t)w->count.asks);
     json_real(j, "asks_per_s", w->per_s[COUNTER_asks]);
     json_number(j, "bytes_sent", (int64_t)w->count.bytes_sent);
