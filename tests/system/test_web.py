@@ -532,6 +532,19 @@ def waiting_is_the_mean_of_workers_however_seldom_they_report():
 
 
 @needs_browser
+def of_what_is_gone_the_newest_stay():
+    """In each view there is another worker of two threads, and another job."""
+    with browser.Page(Web(Shard().address).url) as page:
+        wait_until(lambda: page.text("#shards-count") == "1 of 1 up", "a view")
+        _, tiles, jobs = show_views(
+            page, 150, "{members: [0, 1].map(k => ({kind: 'worker', user: '', name: `w${i}.${k}`, instance_id: `${i} ${k}`, job: '', "
+            "silent_ms: 0})), shards: [{address: 'a:1', state: 'up', boot: '1'}], jobs: [{job: '' + i, owner: 'o' + i, reached: 0, "
+            "game: 'chess', position: ''}]}")
+        equal((tiles, jobs in (51, 52)), (51, True), jobs, "50 that are gone, and the present one")
+        equal(page.faults(), [])
+
+
+@needs_browser
 def the_keyboard_is_enough():
     shard = Shard(heartbeat_ms=LONG_MS)
     web = Web(shard.address)
@@ -676,6 +689,7 @@ SHOWN = [
     shards_in_one_place_say_so,
     a_clock_that_is_set_back_keeps_nobody_alive,
     waiting_is_the_mean_of_workers_however_seldom_they_report,
+    of_what_is_gone_the_newest_stay,
     the_keyboard_is_enough,
     what_peers_say_is_text,
     the_token_is_asked_for_and_kept_for_the_session,
