@@ -545,6 +545,20 @@ def of_what_is_gone_the_newest_stay():
 
 
 @needs_browser
+def what_a_shard_does_not_report_is_a_dash():
+    with browser.Page(Web(Shard().address).url) as page:
+        wait_until(lambda: re.search(r"full 0\.0\u202f%, 0 in flight", page.text("#shards") or ""), "an empty shard")
+        equal(facts(page, "#figures")["In flight"], "0")
+        text, total = page.js(
+            "forgetAll(); take({time_ms: now + 1000, shards: [{address: 'a:1', state: 'up', boot: '1'}], members: [], jobs: [], "
+            "total: {inflight_entries: 0}});"
+            "return [document.querySelector('#shards').textContent, document.querySelector('#figures > :last-child').textContent]")
+        check("full \u2013, \u2013 in flight" in text, text)
+        equal(total, "In flight\u2013")
+        equal(page.faults(), [])
+
+
+@needs_browser
 def the_keyboard_is_enough():
     shard = Shard(heartbeat_ms=LONG_MS)
     web = Web(shard.address)
@@ -690,6 +704,7 @@ SHOWN = [
     a_clock_that_is_set_back_keeps_nobody_alive,
     waiting_is_the_mean_of_workers_however_seldom_they_report,
     of_what_is_gone_the_newest_stay,
+    what_a_shard_does_not_report_is_a_dash,
     the_keyboard_is_enough,
     what_peers_say_is_text,
     the_token_is_asked_for_and_kept_for_the_session,
