@@ -72,11 +72,11 @@ class Bench:
 
     @staticmethod
     def workers(host):
-        return [each for each in host.programs if each.what == "ttworker"]
+        """Those that take part in the searches here: an engine does not."""
+        return [each for each in host.programs if each.what == "ttworker" and not each.values.engine]
 
     def threads(self, host):
-        return sum(int(host.facts["cpus"]) if each.values.threads == "all" else each.values.threads
-                   for each in self.workers(host))
+        return sum(host.threads(each) for each in self.workers(host))
 
     def stop(self, hosts):
         self.stopped += hosts
@@ -120,7 +120,8 @@ class Bench:
         return found
 
     def await_workers(self, number):
-        """A worker that is ready may not have been told of a job by all shards yet."""
+        """A worker that is ready may not have been told of a job by all shards yet. number: of their threads, as a search
+        counts each of these as a worker."""
         end = time.monotonic() + self.bound
         while True:
             found = self.analyse("startpos", 200, *self.servers)
@@ -197,7 +198,7 @@ class Bench:
         self.check()
         searching = [host for host in self.hosts if self.workers(host)]
         if not searching:
-            raise Trouble("no host has a ttworker")
+            raise Trouble("no host has a ttworker without an engine")
         say(f"network: {plan.load_s * 1.5:.0f} s")
         about = self.network(plan)
         say("this machine alone")
@@ -209,7 +210,7 @@ class Bench:
             self.stop([host for host in searching[size:] if host not in self.stopped])
             row: dict = {"hosts": size, "threads": sum(self.threads(host) for host in searching[:size])}
             say(f"{size} host{'s' if size > 1 else ''}")
-            self.await_workers(sum(len(self.workers(host)) for host in searching[:size]))
+            self.await_workers(row["threads"])
             self.search(row, plan, *self.servers)
             row["ending_s"], found = self.solve(ending, plan, *self.servers)
             if None not in (score, found) and score != found:

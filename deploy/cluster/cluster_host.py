@@ -280,8 +280,7 @@ class Host:
             command = [program, "--listen", at(values.listen or self.wanted.address, values.port), "--shards",
                        str(values.shards), "--memory", values.memory, *(["--keys", ring] if keys else ["--insecure"])]
         else:
-            count = self.facts["cpus"] if values.threads == "all" else str(values.threads)
-            command = [program, "--servers", ",".join(self.cluster.servers), "--threads", count, "--hash",
+            command = [program, "--servers", ",".join(self.cluster.servers), "--threads", str(self.threads(each)), "--hash",
                        str(values.hash), *(["--keys", ring] if keys else [])]
         command += values.options
         secrets = [keys[key] for key in sorted(keys) if needs(each.what, key) and not key.startswith("allowed/")]
@@ -289,6 +288,10 @@ class Host:
             "program": program, "keys": ring, "ready": values.shards if each.what == "ttserver" else 1,
             "made_of": sha("\0".join(command).encode(), digest.encode(), self.supplies.script, *secrets),
             "version": f"{version} {digest[:8]}"}
+
+    def threads(self, each):
+        """Of a worker there, once the host is probed."""
+        return int(self.facts["cpus"]) if each.values.threads == "all" else each.values.threads
 
     # ---- the other commands ----
 

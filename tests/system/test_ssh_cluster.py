@@ -547,7 +547,8 @@ def a_cluster_starts_searches_loses_a_host_and_ends():
 @needs_hosts
 def bench_measures_the_hosts_and_leaves_them_as_they_were():
     with hosts(2) as (one, two):
-        file = File(one.site, (one, SHARD + WORKER), (two, WORKER))
+        worker = WORKER.replace("hash", "threads = 2, hash")
+        file = File(one.site, (one, SHARD + worker), (two, worker))
         file.run("up")
         two.command("kill", "-9", two.command("cat", f"/home/anna/.abdada/main/h{two.number}/run/ttworker-1.supervisor").split()[0])
         refused = file.run("bench", status=1)
@@ -558,7 +559,7 @@ def bench_measures_the_hosts_and_leaves_them_as_they_were():
             before = file.pids()
             about, *rows = map(json.loads, file.run("bench", "--quick", "--json").lines["out"])
             check(0 < about["round_trip_us"] <= about["round_trip_p99_us"] and about["operations_per_s"] > 0, about)
-            equal([(row["hosts"], row["threads"]) for row in rows], [(0, 1), (1, 1), (2, 2)])
+            equal([(row["hosts"], row["threads"]) for row in rows], [(0, 1), (1, 2), (2, 4)])
             for row in rows:
                 check(row["nodes_per_s"] > 0 and row["depth"] >= 1 and 0 <= row["talking"], row)
                 equal(row["bytes_per_s"] > 0, row["hosts"] > 0, row)
@@ -567,12 +568,12 @@ def bench_measures_the_hosts_and_leaves_them_as_they_were():
             equal({which for which in after if after[which] != before[which]}, {other})
             check("unchanged" in file.run("up").out())
         before = file.pids()
-        changed = File(one.site, (one, SHARD + WORKER), (two, WORKER.replace("hash = 4", "hash = 8")))
+        changed = File(one.site, (one, SHARD + worker), (two, worker.replace("hash = 4", "hash = 8")))
         refused = changed.run("bench", status=1)
         check(f"h{two.number}: ttworker-1 is not what " in refused.err(), refused.err())
         equal(file.pids(), before)
 
-        file = File(one.site, (one, SHARD + WORKER), (two, WORKER))
+        file = File(one.site, (one, SHARD + worker), (two, worker))
         stopped = file.start("bench", "--quick")
         stopped.wait_line("^1 host$", "err")
         equal(file.rows(status=None)[other]["state"], "down")
