@@ -283,14 +283,17 @@ def wait_for_all(cluster, supplies, workers, had, bound):
             f"continuing without it")
 
 
-def threads_of(hosts):
-    """How many workers run on hosts that can be reached."""
+def sessions_of(hosts):
+    """How many workers a shard sees of those that run on hosts that can be reached, and whose key it takes."""
     def one(host):
+        supplies = host.supplies
+        if supplies.worker_keys and f"allowed/{worker_user(host.name)}.public" not in supplies.keys:
+            return 0
         try:
             host.call("probe")
         except (Trouble, *UNLIKELY):
             return 0
-        return sum(int(host.facts["cpus"] if each.values.threads == "all" else each.values.threads)
+        return sum(1 if each.values.engine else host.threads(each)  # an engine has one, whatever its threads are
                    for each in host.programs if each.what == "ttworker"
                    and each.name in host.found and host.found[each.name].phase == "up")
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -318,7 +321,7 @@ def upgrade_host(cluster, supplies, host, bound):
     if lost:
         say(f"{host.name}: {', '.join(lost)}: empty now, as it has neither --snapshot nor --backing")
     had = {job for job, row in jobs.items() if row["shards"] == len(now)}  # others, of some shards, are not waited for
-    wait_for_all(cluster, supplies, threads_of(hosts_of(cluster, supplies)), had, bound)  # also after a call that gave up there
+    wait_for_all(cluster, supplies, sessions_of(hosts_of(cluster, supplies)), had, bound)  # also after a call that gave up there
     return host.is_changed
 
 

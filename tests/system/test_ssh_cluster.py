@@ -478,6 +478,29 @@ def an_upgrade_waits_for_all_and_says_for_what(_):
     equal(waits_for(a=2, b=2, jobs=(2, 1)), ["job 1 of anna is at 1 of 2 shards only after 0 s: continuing without it"])
 
 
+@reads_files
+def an_upgrade_waits_for_the_sessions_that_workers_have(_):
+    """An engine has one, whatever its threads are; a host whose key was taken back has none."""
+    launcher = launcher_itself()
+
+    def sessions(*workers, allowed=("allowed/worker-h.public",), keys=("h",)):
+        """workers: (threads, engine, phase) each."""
+        programs = [argparse.Namespace(what="ttworker", name=str(i), values=argparse.Namespace(threads=threads, engine=engine))
+                    for i, (threads, engine, _) in enumerate(workers)]
+        supplies = argparse.Namespace(keys=dict.fromkeys(allowed), worker_keys=dict.fromkeys(keys))
+        host = launcher.Host(supplies, None, "n", "h", "h", argparse.Namespace(programs=programs))
+
+        def probe(_):
+            host.facts = {"cpus": "8"}
+            host.found = {str(i): argparse.Namespace(phase=phase) for i, (_, _, phase) in enumerate(workers)}
+        host.call = probe
+        return launcher.sessions_of([host])
+    equal(sessions((2, None, "up"), ("all", None, "up"), (4, None, "starting")), 10)
+    equal(sessions((4, "stockfish", "up"), ("all", "stockfish", "up")), 2)
+    equal(sessions((2, None, "up"), allowed=["allowed/worker-i.public"]), 0)
+    equal(sessions((2, None, "up"), allowed=(), keys=()), 2)  # without keys
+
+
 # ---- what needs them ----
 
 @needs_hosts
@@ -958,6 +981,7 @@ if __name__ == "__main__":
         a_login_that_was_shut_out_is_tried_again,
         an_upgrade_believes_no_top_that_says_nothing,
         an_upgrade_waits_for_all_and_says_for_what,
+        an_upgrade_waits_for_the_sessions_that_workers_have,
         a_cluster_starts_searches_loses_a_host_and_ends,
         bench_measures_the_hosts_and_leaves_them_as_they_were,
         what_a_login_does_is_not_what_a_host_says,
