@@ -8,6 +8,7 @@ that fails is one line and keeps no other one waiting for longer than its time-o
 """
 import argparse
 import concurrent.futures
+import contextlib
 import datetime
 import errno
 import fcntl
@@ -96,6 +97,35 @@ def worker_user(host):
     return user if USER_NAME.fullmatch(user) else f"worker-{hashlib.sha256(host.encode()).hexdigest()[:16]}"
 
 
+def beside(cluster, kind):
+    """The path of a file of ours beside the cluster's."""
+    return os.path.join(cluster.folder, f".{os.path.basename(cluster.path)}.{kind}")
+
+
+@contextlib.contextmanager
+def alone(cluster):
+    """One call at a time changes a cluster. The lock is a file of its own: NFS locks only what is open for writing, and
+    an editor may put another file in the place of the cluster's."""
+    path, is_locked = beside(cluster, "lock"), False
+    with contextlib.ExitStack() as files:
+        try:
+            while not is_locked:
+                file = files.enter_context(open(path, "a", encoding="utf-8"))
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with contextlib.suppress(FileNotFoundError):  # the call before has removed it
+                    is_locked = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+        except BlockingIOError:
+            raise Trouble(f"{cluster.path}: another `abdada cluster` uses it now") from None
+        except OSError as error:
+            say(f"{path}: cannot lock it ({error.strerror}): run no other `abdada cluster` with {cluster.path} meanwhile")
+        try:
+            yield
+        finally:
+            if is_locked:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+
+
 # ---- hosts ----
 
 def hosts_of(cluster, supplies, names=()):
@@ -111,7 +141,7 @@ def hosts_of(cluster, supplies, names=()):
 # name, must be stopped all the same. [cluster, host, ssh] each.
 
 def past_path(cluster):
-    return os.path.join(cluster.folder, f".{os.path.basename(cluster.path)}.hosts")
+    return beside(cluster, "hosts")
 
 
 def gone_from(cluster, hosts):
@@ -503,15 +533,10 @@ def do(host_script, abdada, version, words):
     except SystemExit as end:  # --help, --version, or wrong use
         return end.code
     cluster, supplies = Cluster(a.file), Supplies(host_script, abdada, version)
-    if a.command in ("up", "restart", "upgrade", "down", "bench"):
-        try:
-            fcntl.flock(cluster.open, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Trouble(f"{a.file}: another `abdada cluster` uses it now") from None
-        except OSError:
-            pass  # a file system without locks
+    changes = a.command in ("up", "restart", "upgrade", "down", "bench")
     try:
-        return COMMANDS[a.command][0](cluster, supplies, a)
+        with alone(cluster) if changes else contextlib.nullcontext():
+            return COMMANDS[a.command][0](cluster, supplies, a)
     except KeyboardInterrupt:
         again = "upgrade" if a.command == "upgrade" else "up"
         say(f"abdada cluster: interrupted; the next `{again}` or `down` finishes what is half done")

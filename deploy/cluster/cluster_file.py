@@ -240,8 +240,8 @@ class Cluster:
     def __init__(self, path):
         self.path, self.folder = path, os.path.dirname(path)
         try:
-            self.open = open(path, "rb")
-            found = tomllib.loads(self.open.read().decode("utf-8-sig"))
+            with open(path, "rb") as file:
+                found = tomllib.loads(file.read().decode("utf-8-sig"))
         except OSError as error:
             raise Wrong(f"{path}: {error.strerror} (another file: -f FILE; an example: `abdada cluster --help`)"
                         ) from None

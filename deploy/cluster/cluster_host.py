@@ -178,6 +178,8 @@ class Host:
                 name, version, digest, path = rest.split(" ", 3)
                 self.installed[name] = argparse.Namespace(version=version, digest=digest, path=path)
             else:
+                if kind == "note" and self.facts.get(kind) != rest:
+                    say(f"{self.name}: {rest}")
                 self.facts[kind] = rest
 
     # ---- up ----

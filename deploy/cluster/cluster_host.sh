@@ -3,6 +3,7 @@
 #
 # All is in one directory, ~/.abdada/CLUSTER/HOST (hosts may share a home, so each has its own there):
 #   bin/, keys/          what cluster.py has copied
+#   lock                 held by the call that changes something there
 #   log/ID, log/ID.1     what the program ID and its supervisor say
 #   run/ID.command       execs the program; run/ID.about says what it was made of (shell assignments)
 #   run/ID.supervisor    process, when it began (ticks since the boot), which boot it was: a process for certain, as
@@ -71,8 +72,9 @@ stop() { # SECONDS ID...
     done
 }
 
-start() { # ID...
+start() { # ID...: what a supervisor has already is left to it
     for id; do
+        ! lives "$run/$id.supervisor" || continue
         setsid sh "$base/bin/cluster_host.sh" "$cluster" "$host" supervise "$id" </dev/null >/dev/null 2>&1 9<&- &
     done
     for id; do
@@ -100,6 +102,7 @@ ending() { # STATUS
 }
 
 supervise() { # ID
+    ! lives "$run/$1.supervisor" || exit 0
     id=$1 delay=0 restarts=0 stopping='' life=''
     cd "$HOME" || exit 1
     ulimit -c 0                                   # a core file would have the keys in it
@@ -203,9 +206,23 @@ ids() { # also of what an interrupted call has left
 }
 
 alone() { # one call at a time changes a host: the one before may go on there after its ssh has ended
-    command -v flock >/dev/null || return 0
-    mkdir -p "$base" && exec 9<"$base" || fail "cannot make $base"
-    flock -w 20 9 || fail "another \`abdada cluster\` is at work there"
+    command -v flock >/dev/null || {
+        echo "note no \`flock\` there: let no other \`abdada cluster\` be at work there meanwhile"
+        return 0
+    }
+    while :; do
+        mkdir -p "$base" && touch "$base/lock" || fail "cannot make $base"
+        exec 9>>"$base/lock" # NFS locks only what is open for writing
+        flock -w 20 9
+        case $? in
+        0) [ ! "$base/lock" -ef "/proc/$$/fd/9" ] || return 0 ;; # else the one before has removed it
+        1) fail "another \`abdada cluster\` is at work there" ;;
+        *)
+            echo "note cannot lock $base/lock: let no other \`abdada cluster\` be at work there meanwhile"
+            return 0
+            ;;
+        esac
+    done
 }
 
 quota_of() { # FOLDER of a cgroup: its quota and period of CPU time, or less
@@ -275,7 +292,12 @@ unpack() { # tar on stdin
 
 leave() { # removes what is new, and the directories if nothing else is in them
     rm -rf "$base/new"
-    rmdir "$base/bin" "$base/log" "$run" "$base" "$HOME/.abdada/$cluster" "$HOME/.abdada" 2>/dev/null
+    rmdir "$base/bin" "$base/log" "$run" 2>/dev/null
+    if [ "$(ls -A "$base" 2>/dev/null)" = lock ]; then
+        rm -f "$base/lock" # first, so that who waits for it sees that it is gone
+        exec 9>&-          # NFS keeps what is open
+    fi
+    rmdir "$base" "$HOME/.abdada/$cluster" "$HOME/.abdada" 2>/dev/null
     return 0
 }
 
@@ -344,7 +366,8 @@ remove() { # SECONDS
     stop "$@"
     shift
     echo "stopped $*"
-    rm -rf "$base" 2>/dev/null || { nap && rm -rf "$base"; } || fail "cannot remove $base"
+    set -- "$base/bin" "$base/keys" "$base/log" "$run" "$base/new"
+    rm -rf "$@" 2>/dev/null || { nap && rm -rf "$@"; } || fail "cannot remove $base"
     leave
 }
 

@@ -316,6 +316,59 @@ def a_process_that_has_the_number_of_another_is_left_alone():
             sleeper.wait()
 
 
+@contextlib.contextmanager
+def programs_here(**commands):
+    """A home, and its folder of a host `h` of cluster `c` with these programs: what each execs."""
+    with folder() as home:
+        base = os.path.join(home, ".abdada", "c", "h")
+        for name in "bin", "log", "run":
+            os.makedirs(os.path.join(base, name))
+        shutil.copy(os.path.join(SCRIPTS, "cluster_host.sh"), os.path.join(base, "bin"))
+        for name, command in commands.items():
+            with open(os.path.join(base, "run", f"{name}.command"), "w", encoding="ascii") as file:
+                print("exec", command, file=file)
+        try:
+            yield home, base
+        finally:
+            shell("main c h remove 1", ("HOME", home))
+
+
+def a_program_has_one_supervisor():
+    with programs_here(it="sleep 60") as (home, base):
+        def supervisor():
+            with open(os.path.join(base, "run", "it.supervisor"), encoding="ascii") as file:
+                return file.read()
+        shell("main c h start it", ("HOME", home))
+        first = supervisor()
+        for words in "start it", "supervise it":
+            shell(f"main c h {words}", ("HOME", home))
+            equal(supervisor(), first, words)
+        equal(shell("main c h remove 5", ("HOME", home)), "abdada-cluster\nstopped it\n")
+        equal(os.listdir(home), [])
+
+
+@reads_files
+def one_call_at_a_time_changes_a_cluster(_):
+    """Here, and on a host, where the one that waits takes no lock that the one before has removed."""
+    launcher = launcher_itself()
+    with folder() as path:
+        cluster = argparse.Namespace(path=os.path.join(path, "c.toml"), folder=path)
+        for _ in range(2):
+            with launcher.alone(cluster):
+                try:
+                    with launcher.alone(cluster):
+                        check(False, "two at once")
+                except launcher.Trouble as trouble:
+                    equal(str(trouble), f"{cluster.path}: another `abdada cluster` uses it now")
+            equal(os.listdir(path), [])
+    if shutil.which("flock"):
+        with programs_here() as (home, base):
+            waits = "sh -c '. $S/cluster_host.sh; base=$B; alone; ls $B/lock; exec 9>&-' &"
+            said = shell(f"base=$B run=$B/run cluster=c host=h; alone; {waits} sleep 0.5; rm -r $B/bin; leave; wait",
+                         ("HOME", home), ("S", SCRIPTS), ("B", base))
+            equal(said, f"{base}/lock\n")
+
+
 def all_threads_are_the_cpus_that_a_login_may_use():
     """By its affinity and by the quotas of its cgroups; a variable of OpenMP says nothing of ours."""
     for variable in "OMP_NUM_THREADS", "OMP_THREAD_LIMIT":
@@ -974,6 +1027,8 @@ if __name__ == "__main__":
         hosts_of_the_past_are_removed_by_names_alone,
         a_log_is_kept_within_bounds,
         a_process_that_has_the_number_of_another_is_left_alone,
+        a_program_has_one_supervisor,
+        one_call_at_a_time_changes_a_cluster,
         all_threads_are_the_cpus_that_a_login_may_use,
         what_ssh_prints_is_bounded,
         nothing_of_here_is_forwarded_and_no_hint_without_a_host,
