@@ -137,21 +137,56 @@ def hosts_of(cluster, supplies, names=()):
     return [host for host in hosts if not names or host.name in names]
 
 
-# Where earlier calls have started something, in a file beside the cluster's: what is taken out of that, a host or a
-# name, must be stopped all the same. [cluster, host, ssh] each.
+# Where earlier calls may have started something, in a file beside the cluster's: what is taken out of that, a host or a
+# name, must be stopped all the same. A line [cluster, host, ssh] for each host that has ever answered.
 
 def past_path(cluster):
     return beside(cluster, "hosts")
 
 
-def gone_from(cluster, hosts):
+def past_of(cluster, supplies):
+    past = []
     try:
         with open(past_path(cluster), encoding="utf-8") as file:
-            past = [Host(hosts[0].supplies, cluster, matches(NAME, "a name")(name), matches(HOST_NAME, "a name")(host),
-                         destination(ssh)) for name, host, ssh in json.load(file)]  # names are of folders to be removed
-    except (OSError, ValueError, TypeError):
+            lines = file.read().splitlines()
+    except (OSError, ValueError):
         return []
-    return [host for host in past if host.identity() not in [each.identity() for each in hosts]]
+    for line in lines:
+        with contextlib.suppress(ValueError, TypeError, LookupError):
+            found = json.loads(line)
+            for name, host, ssh in found if isinstance(found[0], list) else [found]:  # all in one line: of earlier versions
+                past.append(Host(supplies, cluster, matches(NAME, "a name")(name), matches(HOST_NAME, "a name")(host),
+                                 destination(ssh)))  # names are of folders to be removed
+    return past
+
+
+def gone_from(cluster, hosts):
+    here = {host.identity() for host in hosts}
+    return [host for host in past_of(cluster, hosts[0].supplies) if host.identity() not in here]
+
+
+def remove_gone(cluster, hosts, bound):
+    def one(host):
+        try:
+            host.remove(bound)
+        except (Trouble, *UNLIKELY) as trouble:
+            raise Trouble(f"{trouble_of(trouble)}; {host.name} is no longer in {cluster.path}, and what was started there may "
+                          f"still run. If the host is gone for good, delete its line in {past_path(cluster)}") from None
+    each_host(hosts, one)
+
+
+def remember(cluster, hosts):
+    """From now on each of these is kept once it answers, before anything is started there: one that never has, as its
+    name is mistyped, would be looked for in vain ever after."""
+    past, lock = set(past_of(cluster, hosts[0].supplies)), threading.Lock()
+
+    def answered(host):
+        with lock:
+            if host.identity() not in {each.identity() for each in past}:
+                past.add(host)
+                keep_past(cluster, past)
+    for each in hosts:
+        each.answered = answered
 
 
 def keep_past(cluster, hosts):
@@ -159,7 +194,7 @@ def keep_past(cluster, hosts):
     try:
         if rows:
             with open(path + ".new", "w", encoding="utf-8") as file:
-                json.dump(rows, file)
+                file.writelines(json.dumps(row) + "\n" for row in rows)
             os.replace(path + ".new", path)
         elif os.path.exists(path):
             os.unlink(path)
@@ -239,12 +274,12 @@ def bring_up(cluster, supplies, hosts, again, bound):
     """up, or with `again` restart."""
     supplies.load(cluster, may_make_keys=not again)
     gone = []
-    every = hosts_of(cluster, supplies)
-    keep_past(cluster, gone_from(cluster, every) + every)  # `restart` starts what is not there yet, too
     if not again:
         gone = gone_from(cluster, hosts)
-        each_host(gone, lambda host: host.remove(bound))
-        keep_past(cluster, [host for host in gone if host.trouble] + hosts)
+        remove_gone(cluster, gone, bound)
+        left = {host.identity() for host in gone if not host.trouble}
+        keep_past(cluster, [host for host in past_of(cluster, supplies) if host.identity() not in left])
+    remember(cluster, hosts)  # `restart` starts what is not there yet, too
     each_host(hosts, lambda host: host.prepare(again, bound))
     each_host(hosts, lambda host: host.start_workers(bound))
     complain(hosts)
@@ -359,10 +394,10 @@ def upgrade(cluster, supplies, a):
     """Host by host, each when the one before serves again; ends with the first that does not. Where an earlier call has
     left a shard down is the first, as no other host may follow before."""
     supplies.load(cluster, may_make_keys=False)
-    every, hosts = hosts_of(cluster, supplies), hosts_of(cluster, supplies, a.host)
+    hosts = hosts_of(cluster, supplies, a.host)
     now, _ = tables_of(cluster, supplies)
     hosts.sort(key=lambda host: all(address in now for address in host.wanted.servers))
-    keep_past(cluster, gone_from(cluster, every) + every)
+    remember(cluster, hosts)
     done, left = [], [host.name for host in hosts]
 
     def one(host):
@@ -395,10 +430,12 @@ def status(cluster, supplies, a):
 
 def down(cluster, supplies, a):
     hosts = hosts_of(cluster, supplies)
-    hosts += gone_from(cluster, hosts)
+    gone = gone_from(cluster, hosts)
     each_host(hosts, lambda host: host.remove(a.timeout))
-    keep_past(cluster, [host for host in hosts if host.trouble])
-    return 1 if any(host.trouble for host in hosts) else 0
+    remove_gone(cluster, gone, a.timeout)
+    left = {host.identity() for host in hosts + gone if host.trouble}
+    keep_past(cluster, [host for host in past_of(cluster, supplies) if host.identity() in left])
+    return 1 if any(host.trouble for host in hosts + gone) else 0
 
 
 def bench(cluster, supplies, a):

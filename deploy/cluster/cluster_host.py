@@ -109,6 +109,7 @@ class Host:
         self.files, self.installed, self.facts = {}, {}, {}  # as probed
         self.begun, self.was = [], set()  # programs that `up` begins; those that ran before
         self.is_changed = False
+        self.answered = None   # is called with the host when it has answered
 
     def identity(self):
         return self.cluster_name, self.name, self.ssh
@@ -137,6 +138,8 @@ class Host:
         except (ValueError, KeyError):
             self.found = None
             raise Trouble(f"unexpected answer: {lines.strip()[:100]!r}") from None
+        if self.answered:
+            self.answered(self)
 
     def follow(self, put, started, *call):
         """Does an operation there that may go on for ever; calls put(line) with each line of its answer."""

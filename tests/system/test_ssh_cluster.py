@@ -268,9 +268,43 @@ def hosts_of_the_past_are_removed_by_names_alone(_):
         for row, is_taken in ((["n", "past", "past"], True), (["n", "present", "present"], False), (["..", "past", "past"], False),
                               (["n", "..", "past"], False), (["n", "a/b", "past"], False), (["n", "past", "-oProxyCommand=x"], False),
                               (["n", 1, "past"], False), (["n", "past"], False), ("nn", False), (1, False)):
-            with open(launcher.past_path(cluster), "w", encoding="utf-8") as file:
-                json.dump([row], file)
-            equal([host.identity() for host in launcher.gone_from(cluster, present)], [tuple(row)] if is_taken else [], row)
+            for lines in [row], row:  # of earlier versions; with lines that somebody has spoilt
+                with open(launcher.past_path(cluster), "w", encoding="utf-8") as file:
+                    print(json.dumps(lines), file=file)
+                    print(json.dumps(["n", "present", "present"]), "[", "", "[]", sep="\n", file=file)
+                equal([host.identity() for host in launcher.gone_from(cluster, present)], [tuple(row)] if is_taken else [], lines)
+
+
+@reads_files
+def a_host_that_has_never_answered_is_forgotten(_):
+    here = 'while [ "$1" != -- ]; do shift; done\n[ "$2" != lost ] || { echo "no such host" >&2; exit 255; }\nexec sh -c "$3"\n'
+    with with_ssh(SSH_FOR_US + here) as (path, call):
+        file, past = os.path.join(path, "cluster.toml"), os.path.join(path, ".cluster.toml.hosts")
+        with open(file, encoding="ascii") as content:
+            right = content.read()
+
+        def up(content, status):
+            with open(file, "w", encoding="ascii") as out:
+                out.write(content)
+            done, _, err = call("up")
+            equal(done, status, err)
+            return err
+        try:
+            for words, status in ((right + '[[host]]\nssh = "lost"\naddress = "::1"\n', 1), (right, 0)):
+                up(words, status)
+                with open(past, encoding="utf-8") as lines:
+                    equal(lines.read(), '["here", "h", "h"]\n')
+            with open(past, "a", encoding="utf-8") as lines:
+                lines.write('["here", "gone", "lost"]\n')
+            err = up(right, 1)
+            check("gone: unreachable: no such host" in err and f"gone is no longer in {file}" in err and f"delete its line in {past}" in err, err)
+            equal(call("down")[0], 1)
+            with open(past, encoding="utf-8") as lines:
+                equal(lines.read(), '["here", "gone", "lost"]\n')
+        finally:
+            os.unlink(past)
+            equal(call("down")[0], 0)
+        check(not os.path.exists(past))
 
 
 def shell(script, *arguments, data=b""):
@@ -1032,6 +1066,7 @@ if __name__ == "__main__":
         all_threads_are_the_cpus_that_a_login_may_use,
         what_ssh_prints_is_bounded,
         nothing_of_here_is_forwarded_and_no_hint_without_a_host,
+        a_host_that_has_never_answered_is_forgotten,
         the_hint_can_be_pasted_into_a_shell,
         a_login_that_was_shut_out_is_tried_again,
         an_upgrade_believes_no_top_that_says_nothing,
