@@ -45,6 +45,8 @@ class Supplies:
             self.script = file.read()
         self.programs, self.keys = {}, {}  # {name: (contents, version)}, {name: contents}
         self.worker_keys = {}  # {host's name: contents of its worker.secret}
+        # Of programs that are run here, with --config /dev/null: the command line says all.
+        self.environment = {key: value for key, value in os.environ.items() if not key.startswith("ABDADA_")}
 
     def load(self, cluster, may_make_keys):
         for what in sorted({each.what for host in cluster.hosts if not host.is_installed for each in host.programs}):
@@ -304,9 +306,10 @@ def restart(cluster, supplies, a):
 def tables_of(cluster, supplies):
     """{address: figures} of the shards that are up as this machine sees them, and {id: figures} of the open jobs, as
     `abdada top` has them."""
-    words = [supplies.abdada, "top", "--once", "--json", "--wait", "5000", "--servers", ",".join(cluster.servers),
+    words = [supplies.abdada, "top", "--config", "/dev/null", "--once", "--json", "--wait", "5000", "--servers", ",".join(cluster.servers),
              *(["--keys", cluster.keys] if cluster.keys else [])]
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    done = subprocess.run(words, env=supplies.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL)
     try:
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         shards = [row for row in rows if row["kind"] == "shard"]

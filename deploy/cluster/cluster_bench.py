@@ -5,7 +5,6 @@ Shards stay as they are; workers of the hosts that are not asked are stopped for
 whatever happens. Beside it stands what `abdada sim` says of such hosts, where that is cheap.
 """
 import json
-import os
 import subprocess
 import time
 
@@ -50,7 +49,6 @@ class Bench:
     def __init__(self, cluster, supplies, hosts, each_host, bound):
         self.cluster, self.supplies, self.hosts, self.each_host, self.bound = cluster, supplies, hosts, each_host, bound
         self.stopped: list = []
-        self.environment = {key: value for key, value in os.environ.items() if not key.startswith("ABDADA_")}
         self.servers = ["--servers", ",".join(cluster.servers), *(["--keys", cluster.keys] if cluster.keys else [])]
 
     # ---- the hosts ----
@@ -103,7 +101,7 @@ class Bench:
         """The lines of JSON that a command of abdada prints."""
         command = [self.supplies.abdada, words[0], "--config", "/dev/null", "--json", *map(str, words[1:])]
         try:
-            done = subprocess.run(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            done = subprocess.run(command, env=self.supplies.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, timeout=seconds + GRACE_S, check=False)
             lines = [json.loads(line) for line in done.stdout.splitlines()]
         except subprocess.TimeoutExpired:

@@ -23,6 +23,7 @@ BEGIN = b"abdada-cluster\n"  # of cluster_host.sh: what comes before is of the l
 TAKEN = "its login reads standard input (a .bashrc, or what it calls), and has taken what was for abdada"
 TIMES_END = 1 << 33  # seconds since 1970; a host may say anything
 PHASES = {"silent": "no answer"}  # the others are called what cluster_host.sh calls them
+ALONE = "--config", "/dev/null"  # what a user there has set is for other programs
 SAID_MAX = 300  # characters of a login that are shown
 FULL = re.compile("No space left on device|quota exceeded")
 SHUT_OUT = re.compile(b"(ssh|kex)_exchange_identification")
@@ -282,10 +283,10 @@ class Host:
             digest = digest_of(contents)
         ring = f"{base}/keys" if keys else ""
         if each.what == "ttserver":
-            command = [program, "--listen", at(values.listen or self.wanted.address, values.port), "--shards",
+            command = [program, *ALONE, "--listen", at(values.listen or self.wanted.address, values.port), "--shards",
                        str(values.shards), "--memory", values.memory, *(["--keys", ring] if keys else ["--insecure"])]
         else:
-            command = [program, "--servers", ",".join(self.cluster.servers), "--threads", str(self.threads(each)), "--hash",
+            command = [program, *ALONE, "--servers", ",".join(self.cluster.servers), "--threads", str(self.threads(each)), "--hash",
                        str(values.hash), *(["--keys", ring] if keys else [])]
         command += values.options
         secrets = [keys[key] for key in sorted(keys) if needs(each.what, key) and not key.startswith("allowed/")]

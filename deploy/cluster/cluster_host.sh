@@ -15,6 +15,7 @@
 umask 077
 LC_ALL=C
 export LC_ALL
+unset ABDADA_KEYS ABDADA_SERVERS ABDADA_TABLE # the command lines say all
 log_max=1048576 # bytes; then log/ID becomes log/ID.1
 longest_pause=30
 steady=60 # seconds that a program runs before a crash is no longer taken for one of a series
@@ -105,8 +106,7 @@ supervise() { # ID
     ! lives "$run/$1.supervisor" || exit 0
     id=$1 delay=0 restarts=0 stopping='' life=''
     cd "$HOME" || exit 1
-    ulimit -c 0                                   # a core file would have the keys in it
-    unset ABDADA_KEYS ABDADA_SERVERS ABDADA_TABLE # the command line says all
+    ulimit -c 0 # a core file would have the keys in it
     exec 2>/dev/null
     rm -f "$run/$id.pipe"
     mkfifo "$run/$id.pipe" || exit 1
@@ -185,7 +185,7 @@ state_of() {
     case $1 in
     ttserver*)
         while read -r _ address; do
-            "$program" --check "$address" ${keys:+--keys "$keys"} </dev/null >/dev/null 2>&1 || phase=silent
+            "$program" --config /dev/null --check "$address" ${keys:+--keys "$keys"} </dev/null >/dev/null 2>&1 || phase=silent
         done <"$run/$1.ready"
         ;;
     esac

@@ -458,8 +458,8 @@ def with_ssh(script):
                        f'address = "::1"\nttserver = {{ memory = "32M", port = {free_port()} }}\n')
         environment = dict(os.environ, PATH=f"{path}/bin:{os.environ['PATH']}", HOME=f"{path}/home", SAID=f"{path}/said")
 
-        def call(command, *words):
-            done = subprocess.run([path_of("abdada"), "cluster", command, "-f", file.name, *words], env=environment,
+        def call(command, *words, **more):
+            done = subprocess.run([path_of("abdada"), "cluster", command, "-f", file.name, *words], env=environment | more,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
             return done.returncode, done.stdout.decode(), done.stderr.decode()
         yield path, call
@@ -496,6 +496,23 @@ def the_hint_can_be_pasted_into_a_shell(_):
             check(re.search(r"\n\nabdada analyse --servers '\[::1\]:\d+' startpos\n$", out), out)
         finally:
             status, _out, err = call("down")
+        equal(status, 0, err)
+
+
+@reads_files
+def a_cluster_without_keys_runs_where_others_are_set(_):
+    script = SSH_FOR_US + 'while [ "$1" != -- ]; do shift; done\nexec sh -c "$3"\n'
+    with with_ssh(script) as (path, call):
+        os.makedirs(os.path.join(path, "home", ".config", "abdada"))
+        with open(os.path.join(path, "home", ".config", "abdada", "config.ini"), "w", encoding="ascii") as file:
+            file.write(f"keys = {path}/none\n[ttserver]\nsessions = 0\n")
+        keys = {"ABDADA_KEYS": f"{path}/nowhere"}
+        try:
+            for command in "up", "status", "upgrade":
+                status, out, err = call(command, **keys)
+                check(status == 0 and (" up " in out), command, out, err)
+        finally:
+            status, _out, err = call("down", **keys)
         equal(status, 0, err)
 
 
@@ -1068,6 +1085,7 @@ if __name__ == "__main__":
         nothing_of_here_is_forwarded_and_no_hint_without_a_host,
         a_host_that_has_never_answered_is_forgotten,
         the_hint_can_be_pasted_into_a_shell,
+        a_cluster_without_keys_runs_where_others_are_set,
         a_login_that_was_shut_out_is_tried_again,
         an_upgrade_believes_no_top_that_says_nothing,
         an_upgrade_waits_for_all_and_says_for_what,
