@@ -185,7 +185,10 @@ state_of() {
     case $1 in
     ttserver*)
         while read -r _ address; do
-            "$program" --config /dev/null --check "$address" ${keys:+--keys "$keys"} </dev/null >/dev/null 2>&1 || phase=silent
+            "$program" --config /dev/null --check "$address" ${keys:+--keys "$keys"} </dev/null >/dev/null 2>&1 || {
+                phase=silent
+                break # silence takes seconds, and a process may have many shards
+            }
         done <"$run/$1.ready"
         ;;
     esac

@@ -381,6 +381,20 @@ def a_program_has_one_supervisor():
         equal(os.listdir(home), [])
 
 
+def one_silent_shard_of_a_process_is_enough():
+    with folder() as run_folder:
+        def state(status):
+            for name, content in (("check", f"#!/bin/sh\necho $4 >>{run_folder}/asked\nexit {status}\n"), ("asked", ""),
+                                  ("ttserver-1.about", f"program={run_folder}/check ready=3\n"),
+                                  ("ttserver-1.ready", "ready a:1\nready a:2\nready a:3\n")):
+                with open(os.path.join(run_folder, name), "w", encoding="ascii") as file:
+                    file.write(content)
+            os.chmod(os.path.join(run_folder, "check"), 0o755)
+            return shell("lives() { rest='0 0'; }; state_of ttserver-1; echo $phase $(cat $run/asked)", ("run", run_folder))
+        equal(state(0), "up a:1 a:2 a:3\n")
+        equal(state(1), "silent a:1\n")
+
+
 @reads_files
 def one_call_at_a_time_changes_a_cluster(_):
     """Here, and on a host, where the one that waits takes no lock that the one before has removed."""
@@ -1079,6 +1093,7 @@ if __name__ == "__main__":
         a_log_is_kept_within_bounds,
         a_process_that_has_the_number_of_another_is_left_alone,
         a_program_has_one_supervisor,
+        one_silent_shard_of_a_process_is_enough,
         one_call_at_a_time_changes_a_cluster,
         all_threads_are_the_cpus_that_a_login_may_use,
         what_ssh_prints_is_bounded,
