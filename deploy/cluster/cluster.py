@@ -26,7 +26,7 @@ import time
 
 from cluster_bench import bench as bench_hosts
 from cluster_file import HOST_NAME, NAME, Cluster, Trouble, Wrong, at, destination, matches
-from cluster_host import Host, printable, say
+from cluster_host import BOUND_S, LONG_BOUND_S, Host, printable, say
 
 FILE = "cluster.toml"
 COLUMNS = "host what address state pid version since".split()
@@ -292,7 +292,7 @@ def bring_up(cluster, supplies, hosts, again, bound):
     if any(row.state == "up" for host in hosts for row in host.rows()):
         print(f"\nabdada analyse --servers {shlex.quote(','.join(cluster.servers))}"
               f"{f' --keys {shlex.quote(cluster.keys)}' if cluster.keys else ''} startpos")
-    return 0 if is_up and not any(host.trouble for host in hosts + gone) else 1
+    return 0 if is_up and not any(host.trouble or host.killed for host in hosts + gone) else 1
 
 
 def up(cluster, supplies, a):
@@ -389,7 +389,7 @@ def upgrade_host(cluster, supplies, host, bound):
     if lost:
         say(f"{host.name}: {', '.join(lost)}: empty now, as it has neither --snapshot nor --backing")
     had = {job for job, row in jobs.items() if row["shards"] == len(now)}  # others, of some shards, are not waited for
-    wait_for_all(cluster, supplies, sessions_of(hosts_of(cluster, supplies)), had, bound)  # also after a call that gave up there
+    wait_for_all(cluster, supplies, sessions_of(hosts_of(cluster, supplies)), had, bound or BOUND_S)  # also after a call that gave up there
     return host.is_changed
 
 
@@ -419,7 +419,7 @@ def upgrade(cluster, supplies, a):
     is_up = show(hosts)
     if not done:
         print(f"\nunchanged: all runs as {cluster.path} says")
-    return 0 if is_up else 1
+    return 0 if is_up and not any(host.killed for host in hosts) else 1
 
 
 def status(cluster, supplies, a):
@@ -438,7 +438,7 @@ def down(cluster, supplies, a):
     remove_gone(cluster, gone, a.timeout)
     left = {host.identity() for host in hosts + gone if host.trouble}
     keep_past(cluster, [host for host in past_of(cluster, supplies) if host.identity() in left])
-    return 1 if any(host.trouble for host in hosts + gone) else 0
+    return 1 if any(host.trouble or host.killed for host in hosts + gone) else 0
 
 
 def bench(cluster, supplies, a):
@@ -551,8 +551,9 @@ def read_arguments(words, version):
         if name == "bench":
             command.add_argument("--quick", action="store_true", help="in about a minute, less exactly")
         if name in ("up", "restart", "upgrade", "down", "bench"):
-            command.add_argument("--timeout", type=int, default=60, metavar="S",
-                                 help="seconds to wait until all are ready, or have stopped (default 60)")
+            command.add_argument("--timeout", type=int, metavar="S",
+                                 help=f"seconds to wait until all are ready, or have stopped (default {BOUND_S}, and "
+                                      f"{LONG_BOUND_S} for a host whose shards keep results)")
         if name in ("logs", "restart", "upgrade"):
             command.add_argument("host", nargs="*", metavar="HOST", help="only these (default: all)")
         if name in ("status", "bench"):
@@ -562,7 +563,8 @@ def read_arguments(words, version):
                                  help="lines of each program (default 20)")
             command.add_argument("--follow", action="store_true", help="print new lines as they appear")
     a = parser.parse_args(words)
-    if getattr(a, "lines", 0) < 0 or getattr(a, "timeout", 1) < 1:
+    timeout = getattr(a, "timeout", None)
+    if getattr(a, "lines", 0) < 0 or timeout is not None and timeout < 1:
         parser.error("--lines must not be negative" if hasattr(a, "lines") else "--timeout must be 1 or more")
     return a
 

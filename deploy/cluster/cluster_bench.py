@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from cluster_file import Trouble
-from cluster_host import printable, say
+from cluster_host import BOUND_S, printable, say
 
 # Even numbers of Bratko and Kopec's test.
 POSITIONS = (
@@ -252,7 +252,7 @@ def print_table(version, about, rows, not_predicted):
 def bench(cluster, supplies, hosts, each_host, a):
     """The exit status of `abdada cluster bench`."""
     plan = Plan(a.quick)
-    run = Bench(cluster, supplies, hosts, each_host, a.timeout)
+    run = Bench(cluster, supplies, hosts, each_host, a.timeout or BOUND_S)
     is_up = False
     try:
         about, rows = run.measure(plan)

@@ -21,6 +21,7 @@ from cluster_file import GRACE_S, Trouble, at, talk
 FIRST = "abdada"  # the line before what is sent, which a login must not have read
 BEGIN = b"abdada-cluster\n"  # of cluster_host.sh: what comes before is of the login, which need not end its lines
 TAKEN = "its login reads standard input (a .bashrc, or what it calls), and has taken what was for abdada"
+BOUND_S, LONG_BOUND_S = 60, 300  # until all is ready or has stopped; where results are read and written
 TIMES_END = 1 << 33  # seconds since 1970; a host may say anything
 PHASES = {"silent": "no answer"}  # the others are called what cluster_host.sh calls them
 ALONE = "--config", "/dev/null"  # what a user there has set is for other programs
@@ -110,6 +111,7 @@ class Host:
         self.files, self.installed, self.facts = {}, {}, {}  # as probed
         self.begun, self.was = [], set()  # programs that `up` begins; those that ran before
         self.is_changed = False
+        self.killed = []       # programs that did not stop in time
         self.answered = None   # is called with the host when it has answered
 
     def identity(self):
@@ -182,15 +184,26 @@ class Host:
                 name, version, digest, path = rest.split(" ", 3)
                 self.installed[name] = argparse.Namespace(version=version, digest=digest, path=path)
             else:
+                if kind == "killed":
+                    self.killed.append(rest)
+                    lost = "; results since its last snapshot are lost" if rest.startswith("ttserver") else ""
+                    say(f"{self.name}: {rest} did not stop in time and was killed{lost} (--timeout S waits longer)")
                 if kind == "note" and self.facts.get(kind) != rest:
                     say(f"{self.name}: {rest}")
                 self.facts[kind] = rest
+
+    def bound(self, wanted):
+        """Seconds until its programs have stopped, and until its shards are ready. wanted: by the user, or None."""
+        keeps_results = self.wanted is None or any(each.what == "ttserver" and each.keeps_results() for each in self.programs)
+        return wanted or (LONG_BOUND_S if keeps_results else BOUND_S)
 
     # ---- up ----
 
     def prepare(self, again, bound):
         """All but the start of the workers: copies what differs, stops what is not wanted as it is, starts the shards.
-        again: what runs is started again. bound: seconds until all has stopped, and then until all is ready."""
+        again: what runs is started again. bound: seconds until all has stopped, and then until all is ready, or
+        None for those that the host needs."""
+        bound = self.bound(bound)
         kinds = sorted({each.what for each in self.programs})
         self.call("probe", *(kinds if self.wanted.is_installed else []))
         self.check_programs(kinds)
@@ -226,6 +239,7 @@ class Host:
             return
         begin, wait = self.to_start("ttworker")
         if wait:
+            bound = bound or BOUND_S
             self.call("apply", bound, "", "", "", " ".join(begin), " ".join(wait), seconds=bound)
             self.note_started(begin)
 
@@ -305,6 +319,7 @@ class Host:
         self.call("states", seconds=GRACE_S)
 
     def remove(self, bound):
+        bound = self.bound(bound)
         self.call("remove", bound, seconds=bound)
         names = self.facts["stopped"].replace(" ", ", ")
         say(f"{self.name}: {f'stopped {names}' if names else 'nothing ran'}; nothing is left")

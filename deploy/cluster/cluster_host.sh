@@ -55,8 +55,8 @@ signal() { # NAME FILE
     lives "$2" && kill -"$1" "$process" 2>/dev/null
 }
 
-stop() { # SECONDS ID...
-    end=$(($(date +%s) + $1))
+stop() { # SECONDS ID...: says which of these had to be killed
+    end=$(($(date +%s) + $1)) killed=''
     shift
     for id; do
         signal TERM "$run/$id.supervisor" || signal TERM "$run/$id.program"
@@ -65,7 +65,10 @@ stop() { # SECONDS ID...
         while lives "$run/$id.supervisor" || lives "$run/$id.program"; do
             if [ "$(date +%s)" -ge "$end" ]; then
                 signal KILL "$run/$id.supervisor" # first, or it would start the program again
-                signal KILL "$run/$id.program"
+                if signal KILL "$run/$id.program" && [ "$killed" != "$id" ]; then
+                    killed=$id
+                    echo "killed $id"
+                fi
             fi
             nap
         done

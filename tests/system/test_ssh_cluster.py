@@ -514,6 +514,29 @@ def the_hint_can_be_pasted_into_a_shell(_):
 
 
 @reads_files
+def what_has_to_be_killed_is_a_line_and_a_failure(_):
+    script = SSH_FOR_US + 'while [ "$1" != -- ]; do shift; done\nexec sh -c "$3"\n'
+    with with_ssh(script) as (_path, call):
+        try:
+            equal(call("up")[0], 0)
+            for command in "restart", "down":
+                shard = json.loads(call("status", "--json")[1])
+                os.kill(shard["pid"], signal.SIGSTOP)
+                status, _out, err = call(command, "--timeout", "1")
+                only(err.splitlines(), f"h: {shard['what']} did not stop in time and was killed; results")
+                equal(status, 1, err)
+        finally:
+            status, _out, err = call("down")
+        equal(status, 0, err)
+    host_module = importlib.import_module("cluster_host")
+    for options, wanted, bound in ([], None, 60), (["--snapshot", "x"], None, 300), (["--backing=x"], None, 300), (["--snapshot=x"], 7, 7):
+        reader = importlib.import_module("cluster_file")
+        shard = reader.Program("ttserver", "it", argparse.Namespace(options=options))
+        host = host_module.Host(None, None, "n", "h", "h", argparse.Namespace(programs=[shard]))
+        equal(host.bound(wanted), bound, options, wanted)
+
+
+@reads_files
 def a_cluster_without_keys_runs_where_others_are_set(_):
     script = SSH_FOR_US + 'while [ "$1" != -- ]; do shift; done\nexec sh -c "$3"\n'
     with with_ssh(script) as (path, call):
@@ -1101,6 +1124,7 @@ if __name__ == "__main__":
         a_host_that_has_never_answered_is_forgotten,
         the_hint_can_be_pasted_into_a_shell,
         a_cluster_without_keys_runs_where_others_are_set,
+        what_has_to_be_killed_is_a_line_and_a_failure,
         a_login_that_was_shut_out_is_tried_again,
         an_upgrade_believes_no_top_that_says_nothing,
         an_upgrade_waits_for_all_and_says_for_what,
