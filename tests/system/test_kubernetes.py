@@ -260,7 +260,7 @@ def metrics_are_where_they_are_sought():
     # What anybody reaches must not end a program: a shard is asked at its own port, a worker is not asked.
     shard, worker = (pod_of(workload_of(name))["containers"][0] for name in PROGRAMS)
     at = f"127.0.0.1:{ports(workload_of('ttserver'))['table']}"
-    for probe in "readinessProbe", "livenessProbe":
+    for probe in "startupProbe", "readinessProbe", "livenessProbe":
         equal(shard[probe]["exec"], {"command": ["ttserver", "--check", at]}, probe)
     equal(worker["readinessProbe"]["httpGet"], {"path": "/healthz", "port": "metrics"})
     check("livenessProbe" not in worker, worker)
@@ -483,7 +483,7 @@ def the_cluster_of_the_manifests_answers():
 def probes_and_the_autoscaler_get_their_answers():
     shard, worker = (pod_of(workload_of(name))["containers"][0] for name in PROGRAMS)
     with cluster_of_manifests() as (metrics, ask, probe):
-        for name in "readinessProbe", "livenessProbe":
+        for name in "startupProbe", "readinessProbe", "livenessProbe":
             equal(probe(shard[name]["exec"]["command"]).status, 0, name)
         path = worker["readinessProbe"]["httpGet"]["path"]
         for name in PROGRAMS:
