@@ -194,12 +194,13 @@ TOP_KEYS = {"name": (matches(NAME, "letters, digits, - and _"), NEEDED),
             "programs": (PLACES, "copied"),
             "keys": (text, None), "insecure": (flag, False), "ssh": (table, {}), "host": (tables, NEEDED)}
 SSH_KEYS: dict = {"config": (text, None), "options": (texts, []), "connect_timeout": (number(1, 600), 10)}
+HOST = matches(ADDRESS, "a host name or an IP address, without a port and without brackets")
 HOST_KEYS = {"ssh": (destination, NEEDED), "name": (text, None), "programs": (PLACES, None),
-             "address": (matches(ADDRESS, "a host name or an IP address, without a port"), None),
+             "address": (HOST, None),
              "ttserver": (tables, []), "ttworker": (tables, [])}
 SHARD_KEYS = {"port": (number(1, 65535), 7400), "shards": (number(1, SHARDS_MAX), 1),
               "memory": (matches(SIZE, 'a size with its unit, as "512M" or "4G"'), "256M"),
-              "listen": (text, None), "options": (options, [])}
+              "listen": (HOST, None), "options": (options, [])}
 WORKER_KEYS: dict = {"threads": (threads, 1), "hash": (number(1, 1 << 20), 64), "count": (number(1, 256), 1),
                "engine": (text, None), "options": (options, [])}
 

@@ -158,6 +158,7 @@ def a_wrong_file_is_one_line_that_names_the_key(reader):
             (good.replace('"a"', '"a:1,b"'), "host 1: address = 'a:1,b': must be"),
             (good.replace('"a"', r'"a\u0000b"'), r"host 1: address = 'a\x00b': must be"),
             (good.replace("{}", r'{ options = ["--log\u001b"] }'), r"options = ['--log\x1b']: must be"),
+            (good.replace("{}", '{ listen = "[::]" }'), "host h: ttserver 1: listen = '[::]': must be a host name or an IP address"),
             (good.replace("{}", "{ port = 70000 }"), "host h: ttserver 1: port = 70000: must be a whole number"),
             (good.replace("{}", "{ port = true }"), "port = True: must be a whole number"),
             (good.replace("{}", "{ port = 65535, shards = 2 }"), "shards = 2: port 65536 of the last one is more"),
