@@ -17,8 +17,8 @@ except ImportError:
     try:
         import tomli as tomllib  # type: ignore[no-redef]
     except ImportError:
-        sys.exit(f"abdada cluster: needs Python 3.11 or later, or its module tomli (Debian: python3-tomli); "
-                 f"python3 on PATH is {platform.python_version()}")
+        sys.exit(f"abdada cluster: needs Python 3.11 or later, or its module tomli (Debian: python3-tomli; "
+                 f"one of `pip install --user` is not seen); python3 on PATH is {platform.python_version()}")
 
 SHARDS_MAX = 64  # of a list of servers
 OUTPUT_MAX = 4 << 20  # bytes: more than any answer has, and little enough for many hosts at once
