@@ -13,7 +13,7 @@ endif
 
 O := build/$(MODE)
 
-DEPS := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
+DEPS := CC='$(CC)' PYTHON=$(PYTHON) deploy/deps.sh
 
 RULES := $(wildcard Makefile tests/tests.mk tests/instruments/instruments.mk)
 # Plain words before a colon: no files. Of them those that need something compiled here; all others call make again.
@@ -111,7 +111,7 @@ FEATURES = keys $(if $(LIBS_REDIS),redis)
 	@{ echo '#include "common/options.h"'; \
 	   echo 'const char build_about[256] __attribute__((section(".about"))) ='; \
 	   printf '    "commit %s\\n"\n' "$(COMMIT)"; \
-	   printf '    "built %s for %s by %s %s\\n"\n' $(MODE) $(ARCH) $(notdir $(CC)) $$($(CC) -dumpfullversion); \
+	   printf '    "built %s for %s by %s %s\\n"\n' $(MODE) $(ARCH) '$(notdir $(CC))' $$($(CC) -dumpfullversion); \
 	   printf '    "with %s\\n";\n' "$(strip $(FEATURES))"; } > $@.new
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
@@ -232,7 +232,7 @@ sbom: ## what the programs are made of and need, as this machine has it: build/a
 deb: deps deps-deb ## a Debian package of all that, in build/deb (ARCH=x86-64-v2)
 dist sbom deb:
 	@VERSION=$(VERSION) COMMIT="$(COMMIT)" ABOUT="$(ABOUT)" ARCH=$(if $(filter file,$(origin ARCH)),,$(ARCH)) JOBS=$(JOBS) \
-	    CC=$(CC) PYTHON=$(PYTHON) REDIS=$(if $(LIBS_REDIS),redis) deploy/package.sh $@
+	    CC='$(CC)' PYTHON=$(PYTHON) REDIS=$(if $(LIBS_REDIS),redis) deploy/package.sh $@
 
 clean: ## remove build and bin
 	rm -rf build bin

@@ -10,7 +10,7 @@
 # are skipped.
 set -u
 export DEBIAN_FRONTEND=noninteractive
-CC=${CC:-gcc}
+CC=${CC:-gcc} # perhaps of two words, as ccache gcc
 PYTHON=${PYTHON:-/usr/bin/python3}
 PATH=$PATH:/usr/games:/usr/sbin:/sbin # where Debian puts engines and `ip`
 
@@ -35,7 +35,7 @@ match=(glaurung=/usr/games/glaurung toga2=/usr/games/toga2 gnuchess=/usr/games/g
 is_here()
 {
     case $1 in
-    *.h) command -v "$CC" >/dev/null && echo "#include <$1>" | "$CC" -E -x c - >/dev/null 2>&1 ;;
+    *.h) command -v ${CC%% *} >/dev/null && echo "#include <$1>" | $CC -E -x c - >/dev/null 2>&1 ;;
     *.so.*) "$PYTHON" -c "import ctypes; ctypes.CDLL('$1')" >/dev/null 2>&1 ;;
     libfuzzer) ls /usr/lib/llvm*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 ;;
     /*) [ -e "$1" ] ;;
