@@ -86,7 +86,7 @@ static unsigned play(struct player *player, struct chess_position *position, str
     *count = 0;
     for (unsigned ply = 0; ply < GAME_PLIES_MAX; ply++) {
         struct search_result result;
-        if (game_chess.drawn(position)) {
+        if (game_chess.drawn(position, GAME_UNDO_MAX)) {
             return 1;
         }
         search_set_position(player->search, position);
