@@ -151,9 +151,10 @@ $(O)/lib/$(LIB_SONAME): $(O)/lib/abdada.o
 
 library: $(O)/lib/libabdada.a $(O)/lib/$(LIB_SONAME) ## libabdada alone, in build/MODE/lib
 
+# A program that runs is replaced, not written to.
 bin/%: $(O)/bin/%
 	@mkdir -p bin
-	@cp $< $@
+	@cp $< $@.new && mv $@.new $@
 
 # Manual pages of the programs: their options are taken from --help.
 MAN := $(PROGRAMS:%=$(O)/man/%.1)
