@@ -179,7 +179,7 @@ def endings_are_won_lost_or_drawn():
     uci.say("setoption name Hash value 1")
     for result, fens in ENDINGS:
         for fen in fens.split(", "):
-            uci.say("ucinewgame", f"position fen {fen} - - 0 1", "go depth 10")
+            uci.say("ucinewgame", f"position fen {fen} - - 0 1", "go depth 14")
             begin = uci.at
             uci.expect("^bestmove")
             _, _, kind, value, _ = values(uci.lines["out"][begin:uci.at])[-1]
