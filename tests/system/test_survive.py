@@ -216,7 +216,7 @@ def a_file_that_cannot_be_read_stays_and_the_start_fails():
         cases = [("not a file", lambda: os.mkdir(path)), ("not a file", lambda: os.mkfifo(path)),
                  ("not a file", lambda: os.symlink("/dev/null", path)),
                  ("leads to no file", lambda: os.symlink("nowhere", path)),
-                 ("symbolic links", lambda: os.symlink("results", path))]
+                 ("leads to no file", lambda: os.symlink("results", path))]
         for reason, make in cases:
             make()
             before = os.lstat(path)
