@@ -82,11 +82,11 @@ static unsigned free_place(struct redis_map *map, const uint8_t *next)
 /* A name goes into the log and to the terminal: printable ASCII without blanks. */
 static bool is_host(const char *name)
 {
-    size_t length = strlen(name), n = 0;
-    while (n < length && name[n] > ' ' && name[n] <= '~') {
-        n++;
+    size_t length = 0;
+    while (name[length] > ' ' && name[length] <= '~') {
+        length++;
     }
-    return length > 0 && length < OPTIONS_HOST_MAX && n == length;
+    return length > 0 && length < OPTIONS_HOST_MAX && name[length] == '\0';
 }
 
 /* The index of the node of that address, which is added where it is new; NOBODY: there is no room,

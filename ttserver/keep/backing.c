@@ -103,7 +103,7 @@ static enum err take_over(struct backing *b, struct backing_shard *shard, char *
         return err;
     }
     uint64_t flushed = ttcore_ledger_read(&shard->ledger->flushed);
-    /* What was forgotten does not come back: the Redis may have read a file from before. */
+    /* The Redis may have read a file from before the flush, whose results must not come back. */
     bool was_flushed = flushed != 0;
     if (now.place != 0 && was_flushed) {
         err = backing_link_forget(b->link, &now, why);

@@ -66,7 +66,7 @@ void job_line_text(const struct job *job, const struct search_line *line, char *
 
 /* The texts borrow from the job. */
 struct proto_job job_to_wire(const struct job *job);
-/* What a worker counted, up to what shards take, in the fields of its report and back. */
+/* Counters in the fields of a worker's report, each at most what shards take; and back. */
 void job_report_set(struct proto_job_report *report, const struct counters *counters);
 struct counters job_report_counters(const struct proto_job_report *report);
 

@@ -160,8 +160,8 @@ int abdada_close(struct abdada *t);
 /* Begins a new search in that namespace, the same or another one: leaves all nodes, ends all
  * tickets, and empties the feed both ways. Sessions and jobs stay. Never waits. For a moment
  * results of the old namespace may still come: with ABDADA_RAW_KEYS as they are, else under keys of
- * no position. What other threads share meanwhile goes to one of the namespaces, or arrives under a
- * key of no position. */
+ * no position. Results that other threads share meanwhile go to one of the namespaces, or arrive
+ * under a key of no position. */
 int abdada_new_search(struct abdada *t, uint64_t namespace_id);
 
 /* How many shards there are, and how many are up now. */
@@ -382,7 +382,7 @@ struct abdada_job {
     uint64_t nodes; /* limit, 0 none */
     uint32_t time_ms; /* limit, 0 none */
     uint32_t flags; /* enum abdada_job_flag */
-    uint8_t depth; /* the last iteration, 1 .. 100; 0: no limit. Of an engine ("uci:...") to 250 */
+    uint8_t depth; /* the last iteration, 1 .. 100; 0: no limit; of engines ("uci:...") 1 .. 250 */
     uint8_t remote_depth; /* nodes of at least this depth ask the shards; 0: the worker's choice */
 };
 

@@ -170,7 +170,7 @@ static void repetition_is_a_draw(void **state)
     assert_true(game_chess.drawn(&position, GAME_UNDO_MAX));
 }
 
-/* What the players repeated once is none: the one who wins need not do it again. */
+/* A single repetition in the game is no draw: the player who wins need not repeat it. */
 static void a_position_of_the_game_draws_by_its_third_occurrence(void **state)
 {
     (void)state;

@@ -561,7 +561,7 @@ struct full_disk {
     unsigned writes, waits, waits_max;
 };
 
-/* Of two writes one finds no room, and the other room for a part. */
+/* Every second write finds no room, each other one room for a part. */
 static ssize_t write_a_part(void *self, int file, const void *bytes, size_t length)
 {
     struct full_disk *d = self;

@@ -790,13 +790,10 @@ static bool has_ended(struct front *f, bool is_leaving, uint64_t now)
         f->end_us = clock_after_ms(now, SILENT_MS);
         f->end_at = uci_engine_ask(&f->engine, now);
     }
-    const uint64_t soon = clock_after_ms(now, QUIT_MS);
-    const uint64_t silent = clock_after_ms(f->engine.active_us, SILENT_MS);
-    if (is_leaving) {
-        f->end_us = soon < f->end_us ? soon : f->end_us;
-    } else {
-        f->end_us = silent > f->end_us ? silent : f->end_us;
-    }
+    const uint64_t until =
+        is_leaving ? clock_after_ms(now, QUIT_MS) : clock_after_ms(f->engine.active_us, SILENT_MS);
+    const bool is_moved = is_leaving ? until < f->end_us : until > f->end_us;
+    f->end_us = is_moved ? until : f->end_us;
     return now >= f->end_us || (f->owes_ready == 0 && (f->engine.state <= UCI_ENGINE_STARTING ||
                                                        (int32_t)(f->engine.done - f->end_at) >= 0));
 }

@@ -56,16 +56,19 @@ enum uci_said {
     UCI_DIED, /* `why` says how */
 };
 
+/* An engine's answer to "uci". */
+struct uci_greeting {
+    char name[UCI_NAME_MAX]; /* id name */
+    char text[UCI_ENGINE_GREETING_MAX]; /* all its lines but the last */
+    struct uci_option option[UCI_ENGINE_OPTIONS_MAX];
+    unsigned options;
+};
+
 struct uci_engine {
     /* fixed after open */
     char *word[UCI_WORDS_MAX], *room;
-    /* as of the last answer to "uci", which a dead engine keeps; and of the one under way */
-    struct uci_greeting {
-        char name[UCI_NAME_MAX]; /* id name */
-        char text[UCI_ENGINE_GREETING_MAX]; /* all its lines but the last */
-        struct uci_option option[UCI_ENGINE_OPTIONS_MAX];
-        unsigned options;
-    } * is, *becomes;
+    struct uci_greeting *is; /* the last, which a dead engine keeps */
+    struct uci_greeting *becomes; /* the one under way */
     /* state */
     enum uci_engine_state state;
     uint32_t asked, done; /* questions "isready", and those that were answered */
