@@ -37,7 +37,7 @@ enum tt_bound {
 };
 
 /* In place of a bound, in a message to other hosts and in a notice: no result, but a foreign claim
- * (worker/table/broadcast.h). The score says which, the move names the host. */
+ * (worker/table/share.h). The score says which, the move names the host. */
 enum tt_claim { TT_CLAIM = 0, TT_CLAIM_BEGINS = 0, TT_CLAIM_ENDS = 1 };
 
 enum tt_ask_flag {

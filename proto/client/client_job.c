@@ -1,4 +1,4 @@
-#include "proto/client/client_core.h"
+#include "proto/client/client_state.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static struct stored_job *find(struct client *c, uint64_t job)
 
 /* Where there is no room now there may be later, and the post is repeated. A job that we may not
  * post stays so until the next session, except that a HELLO under way may say the role first. */
-void job_on_error(struct client *c, unsigned shard, const struct proto_error *m)
+void client_job_on_error(struct client *c, unsigned shard, const struct proto_error *m)
 {
     bool is_barred = m->code == PROTO_ERR_ROLE && !c->shards[shard].hello_owed;
     for (unsigned i = 0; i < c->options.jobs; i++) {
@@ -78,7 +78,7 @@ static void send_all(struct client *c, unsigned shard, bool all_stops)
 
 /* It has just come up. A shard that was asleep still has our session, and jobs stopped meanwhile.
  */
-void job_send_all(struct client *c, unsigned shard)
+void client_job_send_all(struct client *c, unsigned shard)
 {
     for (unsigned i = 0; i < c->options.jobs; i++) {
         c->jobs[i].barred &= ~(UINT64_C(1) << shard);
@@ -86,7 +86,7 @@ void job_send_all(struct client *c, unsigned shard)
     send_all(c, shard, true);
 }
 
-uint64_t job_tick(struct client *c, unsigned shard)
+uint64_t client_job_tick(struct client *c, unsigned shard)
 {
     const struct shard *s = &c->shards[shard];
     if (c->now_us >= s->job_due_us) {

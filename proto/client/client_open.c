@@ -1,4 +1,4 @@
-#include "proto/client/client_core.h"
+#include "proto/client/client_state.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-/* Requests to one shard, without a ticket. Those whose answer is awaited as a part (client_core.h):
- * STATS, MEMBERS, JOBS, SCAN. Two without a part: SHARE, which has no answer, and FLUSH,
- * whose answer may take long. */
+/* Requests to one shard, without a ticket. Those whose answer is awaited as a part
+ * (client_state.h): STATS, MEMBERS, JOBS, SCAN. Two without a part: SHARE, which has no answer, and
+ * FLUSH, whose answer may take long. */
 #include "proto/alias.h"
-#include "proto/client/client_core.h"
+#include "proto/client/client_state.h"
 
 /* Asks for a page for people, which takes a shard many times as long as an ask: the answer has the
  * longest time-out there is. */
@@ -10,7 +10,7 @@ static bool page_query(struct client *c, unsigned shard, enum part_kind kind,
                        struct proto_message m, uint64_t now_us)
 {
     client_advance(c, now_us);
-    struct part *part = shard_query(c, shard, kind, &m);
+    struct part *part = client_shard_query(c, shard, kind, &m);
     if (part != NULL) {
         part->deadline_us = c->now_us + c->options.rto_max_us;
     }
@@ -49,7 +49,7 @@ bool client_flush_table(struct client *c, unsigned shard, uint64_t now_us)
     if (s->state != CLIENT_UP) {
         return false;
     }
-    m.flush.request = request_next(c);
+    m.flush.request = client_next_request(c);
     s->flush_request = client_send(c, shard, &m) ? m.flush.request : 0;
     return s->flush_request != 0;
 }
@@ -83,10 +83,10 @@ unsigned client_share(struct client *c, const struct tt_store *results, unsigned
 bool client_mail_join(struct client *c, uint64_t job, bool takes_part, uint64_t now_us)
 {
     client_advance(c, now_us);
-    unsigned shard = shard_owning(c, job, c->up_count);
+    unsigned shard = client_shard_owning(c, job, c->up_count);
     struct proto_message m = {.type = PROTO_MAIL_JOIN};
     m.mail_join.job = takes_part ? job : 0;
-    return shard != CLIENT_NOWHERE && shard_query(c, shard, PART_MAIL, &m) != NULL;
+    return shard != CLIENT_NOWHERE && client_shard_query(c, shard, PART_MAIL, &m) != NULL;
 }
 
 void client_mail(struct client *c, uint64_t job, uint64_t to, const uint8_t *body, size_t length,
@@ -94,7 +94,7 @@ void client_mail(struct client *c, uint64_t job, uint64_t to, const uint8_t *bod
 {
     CHECK(length <= PROTO_BODY_MAX);
     client_advance(c, now_us);
-    unsigned shard = shard_owning(c, job, c->up_count);
+    unsigned shard = client_shard_owning(c, job, c->up_count);
     struct proto_message m = {.type = PROTO_MAIL};
     m.mail = (struct proto_mail){.job = job,
                                  .to = to,

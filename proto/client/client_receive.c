@@ -1,13 +1,13 @@
-#include "proto/client/client_core.h"
+#include "proto/client/client_state.h"
 
-/* Ends the request of shard_query that a message answers; all these have it as their first field.
- * False: it was not outstanding. */
+/* Ends the request of client_shard_query that a message answers; all these have it as their first
+ * field. False: it was not outstanding. */
 static bool answers(struct client *c, unsigned shard, enum part_kind kind,
                     const struct proto_message *m)
 {
-    struct part *part = shard_answered(c, shard, kind, m->heartbeat.request);
+    struct part *part = client_shard_answered(c, shard, kind, m->heartbeat.request);
     if (part) {
-        part_close(c, part);
+        client_part_close(c, part);
     }
     return part != NULL;
 }
@@ -83,26 +83,26 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
         break;
     }
     case PROTO_WELCOME:
-        shard_on_welcome(c, shard, &m->welcome);
+        client_shard_on_welcome(c, shard, &m->welcome);
         break;
     case PROTO_RETRIEVE_ANSWER:
-        table_on_answer(c, shard, &m->retrieve_answer);
+        client_table_on_answer(c, shard, &m->retrieve_answer);
         break;
     case PROTO_PEEK_ANSWER:
-        table_on_peek_answer(c, shard, &m->peek_answer);
+        client_table_on_peek_answer(c, shard, &m->peek_answer);
         break;
     case PROTO_HEARTBEAT:
         (void)answers(c, shard, PART_HEARTBEAT, m);
         break;
     case PROTO_FLUSHED:
-        (void)shard_on_flushed(c, shard, m->flushed.request, NULL);
+        (void)client_shard_on_flushed(c, shard, m->flushed.request, NULL);
         break;
     case PROTO_ERROR:
-        shard_on_error(c, shard, &m->error);
+        client_shard_on_error(c, shard, &m->error);
         break;
     case PROTO_BYE:
         /* The shard's successor may have our last asks already, so queued releases stay. */
-        shard_fall(c, shard, CLIENT_DOWN);
+        client_shard_fall(c, shard, CLIENT_DOWN);
         c->shards[shard].hello_due_us = c->now_us + c->options.probe_us;
         break;
     default:
@@ -139,9 +139,9 @@ uint64_t client_tick(struct client *c, uint64_t now_us)
 {
     uint64_t next = UINT64_MAX;
     client_advance(c, now_us);
-    part_expire(c);
+    client_part_expire(c);
     for (unsigned s = 0; s < c->options.shards; s++) {
-        uint64_t due = shard_tick(c, s);
+        uint64_t due = client_shard_tick(c, s);
         next = due < next ? due : next;
     }
     return next < c->next_expiry_us ? next : c->next_expiry_us;

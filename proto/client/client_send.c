@@ -1,4 +1,4 @@
-#include "proto/client/client_core.h"
+#include "proto/client/client_state.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ bool client_send(struct client *c, unsigned shard, const struct proto_message *m
 /* ---- outstanding requests ---- */
 
 /* The table of parts is at least half empty: a few ids are skipped at most. */
-uint32_t request_next(struct client *c)
+uint32_t client_next_request(struct client *c)
 {
     while (c->next_request == 0 || c->parts[c->next_request & c->part_mask].kind != PART_FREE) {
         c->next_request++;
@@ -30,7 +30,7 @@ uint32_t request_next(struct client *c)
     return c->next_request++;
 }
 
-struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
+struct part *client_part_open(struct client *c, enum part_kind kind, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     bool is_full = s->outstanding - s->hellos >= c->options.tickets + OTHERS_MAX;
@@ -39,7 +39,7 @@ struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
     if (c->part_count >= limit || (kind != PART_HELLO && is_full)) {
         return NULL;
     }
-    uint32_t request = request_next(c);
+    uint32_t request = client_next_request(c);
     struct part *part = &c->parts[request & c->part_mask];
     *part = (struct part){
         .kind = (uint8_t)kind,
@@ -60,7 +60,7 @@ struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
     return part;
 }
 
-void part_close(struct client *c, struct part *part)
+void client_part_close(struct client *c, struct part *part)
 {
     struct shard *s = &c->shards[part->shard];
     TAILQ_REMOVE(&c->outstanding, part, in_order);
@@ -70,35 +70,35 @@ void part_close(struct client *c, struct part *part)
     part->kind = PART_FREE;
 }
 
-struct part *part_find(struct client *c, uint32_t request, unsigned shard)
+struct part *client_part_find(struct client *c, uint32_t request, unsigned shard)
 {
     struct part *part = &c->parts[request & c->part_mask];
     bool found = part->kind != PART_FREE && part->request == request && part->shard == shard;
     return found ? part : NULL;
 }
 
-void part_lose(struct client *c, struct part *part)
+void client_part_lose(struct client *c, struct part *part)
 {
     uint32_t ticket = part->ticket;
-    part_close(c, part);
+    client_part_close(c, part);
     if (ticket != 0) {
         ticket_of(c, ticket)->waiting--;
     }
 }
 
-void part_lose_all_of(struct client *c, unsigned shard)
+void client_part_lose_all_of(struct client *c, unsigned shard)
 {
     for (struct part *part = TAILQ_FIRST(&c->outstanding), *next; part != NULL; part = next) {
         next = TAILQ_NEXT(part, in_order);
         if (part->shard == shard) {
-            part_lose(c, part);
+            client_part_lose(c, part);
         }
     }
 }
 
 /* ---- stores and releases, queued until they are sent ---- */
 
-void queue_leak(struct client *c, unsigned shard)
+void client_queue_leak(struct client *c, unsigned shard)
 {
     c->counters.leaks++;
     c->shards[shard].leaked = c->shards[shard].hello_owed = true;
@@ -107,13 +107,13 @@ void queue_leak(struct client *c, unsigned shard)
 
 /* The shard may come back with our session: the results are lost, but its entries must be released.
  */
-void queue_abandon_stores(struct client *c, unsigned shard)
+void client_queue_abandon_stores(struct client *c, unsigned shard)
 {
     struct queue *q = &c->shards[shard].queue;
     for (unsigned i = 0; i < q->store_count; i++) {
         const struct tt_store *store = &q->stores[i];
         if (q->release_count == c->options.queue) {
-            queue_leak(c, shard);
+            client_queue_leak(c, shard);
             break;
         }
         q->releases[q->release_count++] =
@@ -124,7 +124,7 @@ void queue_abandon_stores(struct client *c, unsigned shard)
 }
 
 /* Between two flushes nothing is asked, and both kinds only leave sets: stores may go first. */
-bool queue_flush(struct client *c, unsigned shard)
+bool client_queue_flush(struct client *c, unsigned shard)
 {
     const struct shard *s = &c->shards[shard];
     struct queue *q = &c->shards[shard].queue;
@@ -153,14 +153,14 @@ bool queue_flush(struct client *c, unsigned shard)
     return true;
 }
 
-bool queue_room(struct client *c, unsigned shard, const unsigned *count)
+bool client_queue_room(struct client *c, unsigned shard, const unsigned *count)
 {
     struct queue *q = &c->shards[shard].queue;
     if (q->store_count + q->release_count == 0) {
         q->oldest_us = c->now_us;
     }
     if (*count == c->options.queue) {
-        (void)queue_flush(c, shard);
+        (void)client_queue_flush(c, shard);
     }
     c->counters.dropped += *count == c->options.queue;
     return *count < c->options.queue;

@@ -1,4 +1,4 @@
-#include "proto/client/client_core.h"
+#include "proto/client/client_state.h"
 
 #include "common/rng.h"
 
@@ -85,7 +85,7 @@ static void shard_move(struct client *c, unsigned shard, enum client_state state
     map_rebuild(c);
 }
 
-unsigned shard_owning(const struct client *c, uint64_t key, unsigned among)
+unsigned client_shard_owning(const struct client *c, uint64_t key, unsigned among)
 {
     unsigned best = CLIENT_NOWHERE;
     uint64_t best_weight = 0;
@@ -106,12 +106,12 @@ unsigned shard_owning(const struct client *c, uint64_t key, unsigned among)
 
 unsigned client_owner(const struct client *c, uint64_t key)
 {
-    return shard_owning(c, key, c->owner_count);
+    return client_shard_owning(c, key, c->owner_count);
 }
 
 /* ---- falling ---- */
 
-void shard_fall(struct client *c, unsigned shard, enum client_state state)
+void client_shard_fall(struct client *c, unsigned shard, enum client_state state)
 {
     struct shard *s = &c->shards[shard];
     bool was_up = s->state == CLIENT_UP;
@@ -120,8 +120,8 @@ void shard_fall(struct client *c, unsigned shard, enum client_state state)
     }
     s->timeouts_in_row = 0;
     s->flush_request = 0;
-    part_lose_all_of(c, shard);
-    queue_abandon_stores(c, shard);
+    client_part_lose_all_of(c, shard);
+    client_queue_abandon_stores(c, shard);
     if (was_up) {
         c->counters.downs++;
         c->fell |= UINT64_C(1) << shard;
@@ -139,7 +139,7 @@ static void shard_greet(struct client *c, unsigned shard)
     }
     s->hello_due_us = c->now_us + c->options.probe_us;
     if (s->hellos < HELLOS_MAX) {
-        part = part_open(c, PART_HELLO, shard);
+        part = client_part_open(c, PART_HELLO, shard);
     }
     if (!part) {
         return;
@@ -164,7 +164,7 @@ static void shard_greet(struct client *c, unsigned shard)
     uint32_t pause = s->unsent_pause_us > 0 ? 2 * s->unsent_pause_us : UNSENT_PAUSE_MIN_US;
     s->unsent_pause_us = pause < c->options.probe_us ? pause : c->options.probe_us;
     s->hello_due_us = c->now_us + s->unsent_pause_us;
-    part_close(c, part);
+    client_part_close(c, part);
 }
 
 /* ---- time-outs ---- */
@@ -186,16 +186,17 @@ static bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us)
     if (s->timeouts_in_row < c->options.timeouts_in_row) {
         return false;
     }
-    shard_fall(c, shard, CLIENT_DOWN);
+    client_shard_fall(c, shard, CLIENT_DOWN);
     shard_greet(c, shard);
     return true;
 }
 
-struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
-                         struct proto_message *m)
+struct part *client_shard_query(struct client *c, unsigned shard, enum part_kind kind,
+                                struct proto_message *m)
 {
     CHECK(shard < c->options.shards);
-    struct part *part = c->shards[shard].state == CLIENT_UP ? part_open(c, kind, shard) : NULL;
+    struct part *part =
+        c->shards[shard].state == CLIENT_UP ? client_part_open(c, kind, shard) : NULL;
     if (!part) {
         return NULL;
     }
@@ -203,7 +204,7 @@ struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
     if (client_send(c, shard, m)) {
         return part;
     }
-    part_close(c, part);
+    client_part_close(c, part);
     (void)shard_timed_out(c, shard, c->now_us - c->shards[shard].rtt.timeout_us);
     return NULL;
 }
@@ -213,7 +214,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-void part_expire(struct client *c)
+void client_part_expire(struct client *c)
 {
     if (c->now_us < c->next_expiry_us) {
         return;
@@ -226,7 +227,7 @@ void part_expire(struct client *c)
             continue;
         }
         c->counters.timeouts++;
-        part_lose(c, part);
+        client_part_lose(c, part);
         /* A HELLO that is not answered in time counts against nobody: heartbeats do. */
         if (late.kind != PART_HELLO && shard_timed_out(c, late.shard, late.sent_us)) {
             next = TAILQ_FIRST(&c->outstanding); /* the shard fell and took others with it */
@@ -295,10 +296,11 @@ static void shard_late(struct client *c, unsigned shard)
     }
 }
 
-struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kind, uint32_t request)
+struct part *client_shard_answered(struct client *c, unsigned shard, enum part_kind kind,
+                                   uint32_t request)
 {
     struct shard *s = &c->shards[shard];
-    struct part *part = part_find(c, request, shard);
+    struct part *part = client_part_find(c, request, shard);
     if (!part || part->kind != kind) {
         shard_late(c, shard);
         return NULL;
@@ -332,15 +334,15 @@ void client_bye(struct client *c, uint64_t now_us)
         if (shard->known && shard->state != CLIENT_LEFT) {
             struct proto_message m = {.type = PROTO_BYE};
             if (shard->state == CLIENT_UP) {
-                (void)queue_flush(c, s);
+                (void)client_queue_flush(c, s);
             }
             said = client_send(c, s, &m);
         }
-        shard_fall(c, s, CLIENT_LEFT);
+        client_shard_fall(c, s, CLIENT_LEFT);
         c->counters.dropped += shard->queue.release_count;
         shard->queue.release_count = 0;
         if (shard->known && !said) {
-            queue_leak(c, s); /* should we revive */
+            client_queue_leak(c, s); /* should we revive */
         }
     }
 }
@@ -364,17 +366,17 @@ static void shard_adopt(struct client *c, unsigned shard, const struct proto_wel
     s->timeouts_in_row = 0;
 }
 
-void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m)
+void client_shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m)
 {
     struct shard *s = &c->shards[shard];
-    struct part *part = part_find(c, m->request, shard);
+    struct part *part = client_part_find(c, m->request, shard);
     if (!part || part->kind != PART_HELLO) {
         shard_late(c, shard);
         return;
     }
     uint64_t sent_us = part->sent_us;
     s->request_us = sent_us > s->request_us ? sent_us : s->request_us;
-    part_close(c, part);
+    client_part_close(c, part);
     if (m->heartbeat_ms == 0 || m->batch_max == 0) {
         c->counters.malformed++;
         return;
@@ -387,7 +389,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     s->hello_owed = s->hello_owed && !is_answer;
     s->hello_request = is_answer ? 0 : s->hello_request;
     if (s->state == CLIENT_UP && (s->boot != m->boot || s->place != m->place)) {
-        shard_fall(c, shard, CLIENT_GREETING); /* it restarted unseen */
+        client_shard_fall(c, shard, CLIENT_GREETING); /* it restarted unseen */
     }
     bool was_slow = s->is_slow;
     if (s->state != CLIENT_UP) {
@@ -397,13 +399,13 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
         s->verdicts = 0;
         shard_move(c, shard, CLIENT_UP);
         c->counters.ups++;
-        job_send_all(c, shard);
-        (void)queue_flush(c, shard);
+        client_job_send_all(c, shard);
+        (void)client_queue_flush(c, shard);
     } else {
         bool is_other_session = s->session != m->session;
         shard_adopt(c, shard, m);
         if (is_other_session || confirms) {
-            job_send_all(c, shard);
+            client_job_send_all(c, shard);
         }
     }
     rtt_sample(&s->rtt, c->now_us - sent_us);
@@ -412,8 +414,8 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
 
 /* ---- an ERROR, and the answer that may be one ---- */
 
-bool shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
-                      const struct proto_text *refused)
+bool client_shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
+                             const struct proto_text *refused)
 {
     struct shard *s = &c->shards[shard];
     if (request == 0 || request != s->flush_request) {
@@ -432,19 +434,19 @@ static void say_refused(struct client *c, unsigned shard, const struct proto_err
                      .kind = CLIENT_HELLO_REFUSED, .shard = shard, .refused = {.why = &m->text}});
 }
 
-void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m)
+void client_shard_on_error(struct client *c, unsigned shard, const struct proto_error *m)
 {
     struct shard *s = &c->shards[shard];
     c->counters.refused++;
     /* A shard that speaks our version cannot mean our session. */
     bool is_ours = c->message.version == PROTO_VERSION && s->state == CLIENT_UP;
     if (m->code == PROTO_ERR_VERSION && !is_ours) {
-        struct part *hello = part_find(c, m->request, shard);
+        struct part *hello = client_part_find(c, m->request, shard);
         if (hello != NULL) {
-            part_lose(c, hello);
+            client_part_lose(c, hello);
         }
         if (s->state == CLIENT_UP) { /* it had another program until now */
-            shard_fall(c, shard, CLIENT_GREETING);
+            client_shard_fall(c, shard, CLIENT_GREETING);
         }
         say_refused(c, shard, m);
         return;
@@ -452,24 +454,24 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
     if (m->code == PROTO_ERR_SESSION) {
         /* Several requests may be refused before the HELLO arrives: only the first acts. */
         if (s->state == CLIENT_UP) {
-            shard_fall(c, shard, CLIENT_GREETING);
+            client_shard_fall(c, shard, CLIENT_GREETING);
             shard_greet(c, shard);
         }
         return;
     }
-    if (shard_on_flushed(c, shard, m->request, &m->text)) {
+    if (client_shard_on_flushed(c, shard, m->request, &m->text)) {
         return;
     }
-    struct part *part = part_find(c, m->request, shard);
+    struct part *part = client_part_find(c, m->request, shard);
     if (!part) { /* about a message without a request, or too late to matter */
-        job_on_error(c, shard, m);
+        client_job_on_error(c, shard, m);
         return;
     }
     if (part->kind == PART_HELLO && (m->code == PROTO_ERR_LIMIT || m->code == PROTO_ERR_ROLE)) {
         say_refused(c, shard, m);
     }
     s->timeouts_in_row = 0;
-    part_lose(c, part);
+    client_part_lose(c, part);
 }
 
 /* ---- time ---- */
@@ -492,7 +494,7 @@ static uint64_t queue_due(const struct client *c, const struct shard *s)
     return waiting ? s->queue.oldest_us + c->options.linger_us : UINT64_MAX;
 }
 
-uint64_t shard_tick(struct client *c, unsigned shard)
+uint64_t client_shard_tick(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     uint64_t due = UINT64_MAX;
@@ -500,14 +502,14 @@ uint64_t shard_tick(struct client *c, unsigned shard)
         return due;
     }
     if (s->state == CLIENT_UP) {
-        if (c->now_us >= queue_due(c, s) && !queue_flush(c, shard)) {
+        if (c->now_us >= queue_due(c, s) && !client_queue_flush(c, shard)) {
             s->queue.oldest_us = c->now_us; /* not taken: try again after as long */
         }
-        due = job_tick(c, shard);
+        due = client_job_tick(c, shard);
         if (c->now_us >= heartbeat_due(c, s)) {
             struct proto_message m = {.type = PROTO_HEARTBEAT};
             s->request_us = c->now_us; /* sent or not: not at once again */
-            (void)shard_query(c, shard, PART_HEARTBEAT, &m);
+            (void)client_shard_query(c, shard, PART_HEARTBEAT, &m);
         }
     }
     bool greets = s->state != CLIENT_UP || s->hello_owed;

@@ -1,4 +1,4 @@
-#include "proto/client/client_core.h"
+#include "proto/client/client_state.h"
 
 #include <string.h>
 
@@ -16,15 +16,15 @@ void client_store(struct client *c, unsigned where, const struct tt_store *store
         return;
     }
     struct queue *q = &c->shards[owner].queue;
-    if (!queue_room(c, owner, &q->store_count)) {
+    if (!client_queue_room(c, owner, &q->store_count)) {
         if (where == owner) {
-            queue_leak(c, owner);
+            client_queue_leak(c, owner);
         }
         return;
     }
     q->stores[q->store_count++] = *store;
     if (q->store_count == c->options.queue) {
-        (void)queue_flush(c, owner);
+        (void)client_queue_flush(c, owner);
     }
 }
 
@@ -41,13 +41,13 @@ void client_release(struct client *c, unsigned where, const struct tt_release *r
     if (!s->known || s->state == CLIENT_LEFT) {
         return;
     }
-    if (!queue_room(c, where, &q->release_count)) {
-        queue_leak(c, where);
+    if (!client_queue_room(c, where, &q->release_count)) {
+        client_queue_leak(c, where);
         return;
     }
     q->releases[q->release_count++] = *release;
     if (q->release_count == c->options.queue) {
-        (void)queue_flush(c, where);
+        (void)client_queue_flush(c, where);
     }
 }
 
@@ -55,7 +55,7 @@ void client_flush(struct client *c, uint64_t now_us)
 {
     client_advance(c, now_us);
     for (unsigned i = 0; i < c->up_count; i++) {
-        (void)queue_flush(c, c->owners[i].shard);
+        (void)client_queue_flush(c, c->owners[i].shard);
     }
 }
 
@@ -112,7 +112,7 @@ static enum client_result ticket_poll(struct client *c, struct ticket *t, enum p
 {
     CHECK(t->kind == kind);
     client_advance(c, now_us);
-    part_expire(c);
+    client_part_expire(c);
     if (t->waiting > 0) {
         return CLIENT_WAITING;
     }
@@ -126,7 +126,7 @@ static void ticket_answered(struct client *c, struct ticket *t, struct part *par
     c->counters.malformed += good < part->count;
     t->answered = (uint16_t)(t->answered + good);
     t->waiting--;
-    part_close(c, part);
+    client_part_close(c, part);
 }
 
 void client_forget(struct client *c, uint32_t ticket)
@@ -135,7 +135,7 @@ void client_forget(struct client *c, uint32_t ticket)
     for (struct part *part = TAILQ_FIRST(&c->outstanding), *next; part != NULL; part = next) {
         next = TAILQ_NEXT(part, in_order);
         if (part->ticket == ticket) {
-            part_close(c, part);
+            client_part_close(c, part);
         }
     }
     ticket_close(c, t);
@@ -165,8 +165,8 @@ static uint32_t ticket_send(struct client *c, struct ticket *t, const struct tt_
 
     /* 1. Whose is each node? */
     for (unsigned i = 0; i < t->count; i++) {
-        t->owner[i] =
-            (uint8_t)shard_owning(c, peeks != NULL ? peeks[i].key : asks[i].key, c->owner_count);
+        t->owner[i] = (uint8_t)client_shard_owning(c, peeks != NULL ? peeks[i].key : asks[i].key,
+                                                   c->owner_count);
         asked |= UINT64_C(1) << t->owner[i];
     }
 
@@ -189,8 +189,8 @@ static uint32_t ticket_send(struct client *c, struct ticket *t, const struct tt_
             } else {
                 m.peek.list = (struct proto_peeks){n, c->gathered};
             }
-            struct part *part = n > 0 && queue_flush(c, shard)
-                                    ? shard_query(c, shard, (enum part_kind)t->kind, &m)
+            struct part *part = n > 0 && client_queue_flush(c, shard)
+                                    ? client_shard_query(c, shard, (enum part_kind)t->kind, &m)
                                     : NULL;
             for (unsigned k = from; part == NULL && k < i; k++) {
                 t->owner[k] = t->owner[k] == shard ? CLIENT_NOWHERE : t->owner[k];
@@ -238,9 +238,9 @@ uint32_t client_ask(struct client *c, const struct tt_ask *asks, unsigned count,
 }
 
 /* An answer outside its range must not reach the search. */
-void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m)
+void client_table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m)
 {
-    struct part *part = shard_answered(c, shard, PART_ASK, m->request);
+    struct part *part = client_shard_answered(c, shard, PART_ASK, m->request);
     if (!part) {
         return;
     }
@@ -323,9 +323,10 @@ uint32_t client_peek(struct client *c, const struct tt_peek *peeks, unsigned cou
     return ticket_send(c, t, peeks);
 }
 
-void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m)
+void client_table_on_peek_answer(struct client *c, unsigned shard,
+                                 const struct proto_peek_answer *m)
 {
-    struct part *part = shard_answered(c, shard, PART_PEEK, m->request);
+    struct part *part = client_shard_answered(c, shard, PART_PEEK, m->request);
     if (!part) {
         return;
     }

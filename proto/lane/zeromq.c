@@ -3,7 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "proto/lane/handshake.h"
-#include "proto/lane/shard_address.h"
+#include "proto/lane/shard_resolver.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -77,7 +77,7 @@ struct zeromq {
     unsigned servers, lanes, flags;
     const char *program; /* NULL: says nothing */
     void *context;
-    struct shard_addresses *addresses;
+    struct shard_resolver *addresses;
     /* state */
     unsigned opened;
     _Atomic uint64_t said_refused; /* bit i: that shard i refuses a HELLO ... */
@@ -169,7 +169,7 @@ enum err zeromq_open(struct zeromq **out, const struct options_host_port *server
         z->flags = flags;
         err = open_context(z, why);
     }
-    err = err ? err : shard_addresses_open(&z->addresses, server, servers, program);
+    err = err ? err : shard_resolver_open(&z->addresses, server, servers, program);
     if (err != ERR_OK) {
         if (why[0] == '\0') {
             snprintf(why, ZEROMQ_WHY_MAX, "%s", err_text(err));
@@ -186,8 +186,8 @@ static void follow_address(const struct zeromq_lane *lane, struct zeromq_shard *
                            bool is_silent)
 {
     char endpoint[SHARD_ADDRESS_ENDPOINT_MAX];
-    unsigned number = shard_addresses_get(lane->zeromq->addresses, (unsigned)(shard - lane->shard),
-                                          shard->endpoint_number, is_silent, endpoint);
+    unsigned number = shard_resolver_get(lane->zeromq->addresses, (unsigned)(shard - lane->shard),
+                                         shard->endpoint_number, is_silent, endpoint);
     if (number == shard->endpoint_number) {
         return;
     }
@@ -280,7 +280,7 @@ void zeromq_close(struct zeromq **zeromq)
         zmq_msg_close(&lane->message);
         zmq_msg_close(&lane->early);
     }
-    shard_addresses_close(&z->addresses);
+    shard_resolver_close(&z->addresses);
     while (z->context != NULL && zmq_ctx_term(z->context) != 0 && errno == EINTR) {
     }
     free(z);
@@ -370,7 +370,7 @@ static bool receive(void *self, struct client *client)
         const size_t length = zmq_msg_size(&lane->message);
         /* Clients alone say HELLO: TCP connected this one to itself, where nobody listened. */
         if (length > 2 && (bytes[0] & 0xf0) == 0x90 && bytes[2] == PROTO_HELLO) {
-            shard_addresses_met_itself(lane->zeromq->addresses, lane->turn);
+            shard_resolver_met_itself(lane->zeromq->addresses, lane->turn);
             handshake_renew(from->socket, from->endpoint);
         }
         client_receive(client, lane->turn, bytes, length, lane->round_us);

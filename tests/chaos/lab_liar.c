@@ -2,7 +2,7 @@
 
 #include "common/rng.h"
 #include "tests/chaos/lab_service.h"
-#include "ttserver/core/call.h"
+#include "ttserver/core/core_state.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "ttserver/core/core.h"
 
 #include "common/rng.h"
-#include "ttserver/core/call.h"
+#include "ttserver/core/core_state.h"
 
 #include <stdlib.h>
 

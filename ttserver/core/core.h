@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 4096 sessions, 64 jobs, 64 root keys, whole batches, 1 s, 60 s, no quota of in-flight entries;
+/* 4096 sessions, 64 jobs, whole batches, 1 s, 60 s, no quota of in-flight entries;
  * boot, secret, start_us, results_bytes, inflight_max are left to the caller. */
 struct ttcore_options ttcore_defaults(void);
 

@@ -1,5 +1,5 @@
 /* Jobs, posted by a front-end, pushed to workers, dropped with their owner. */
-#include "ttserver/core/call.h"
+#include "ttserver/core/core_state.h"
 
 /* Every worker as a target, from `first`. */
 static uint32_t target_workers(const struct ttcore *core, struct ttcore_actions *actions)

@@ -1,5 +1,5 @@
 /* MAIL_JOIN, MAIL: letters between the searchers of an open job. */
-#include "ttserver/core/call.h"
+#include "ttserver/core/core_state.h"
 
 /* The positions of a bag come from the job's owner, and answers go to it: a worker that could write
  * to another would give it work that nobody posted. */

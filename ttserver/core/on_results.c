@@ -1,6 +1,6 @@
 /* The results as a whole: SCAN reads them, FLUSH forgets them; both a piece at a time, so that asks
  * need not wait. */
-#include "ttserver/core/call.h"
+#include "ttserver/core/core_state.h"
 
 void ttcore_on_scan(struct ttcore_call *call)
 {

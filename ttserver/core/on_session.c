@@ -1,6 +1,6 @@
 /* Sessions come, stay and end: HELLO, HEARTBEAT, worker indexes, BYE, silence. */
 #include "proto/alias.h"
-#include "ttserver/core/call.h"
+#include "ttserver/core/core_state.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SHARE: results passed on to sessions of the same namespace that want them and have another table.
  */
-#include "ttserver/core/call.h"
+#include "ttserver/core/core_state.h"
 
 #include "common/rng.h"
 

@@ -2,7 +2,7 @@
  * with one bad operation is refused whole, before anything is touched. docs/design.md section 2
  * says what an operation does, section 10 how it comes here. */
 #include "common/rng.h"
-#include "ttserver/core/call.h"
+#include "ttserver/core/core_state.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What people watch a shard by: STATS, MEMBERS, JOBS. They change nothing. */
-#include "ttserver/core/call.h"
+#include "ttserver/core/core_state.h"
 
 enum { US_PER_MS = 1000, SLOTS_PER_PAGE = 4096 /* gone through for MEMBERS: a step stays short */ };
 

@@ -113,7 +113,7 @@ static bool poll_worker(void *self, struct search *search)
 }
 
 /* Anybody may post jobs that make no sense: their number does not fill the log. */
-static void refuse(struct worker *w, struct worker_choice job, const char *why)
+static void refuse(struct worker *w, struct worker_job_name job, const char *why)
 {
     struct worker_actions actions;
     if (!w->searcher.is_fiber && now_us(w) >= w->refused_us) {
@@ -260,7 +260,7 @@ static void search_item(struct worker *w, const struct env_port *env)
 }
 
 /* Until the job is over, or another one is this worker's. */
-static void search_bag(struct worker *w, struct worker_choice name)
+static void search_bag(struct worker *w, struct worker_job_name name)
 {
     struct worker_actions actions;
     struct worker_bag *bag = &w->bag;
@@ -294,7 +294,7 @@ static void search_job(struct worker *w, const struct job_offer *offer)
         .self = w, .poll = poll_worker, .until_poll = embedded_until_poll(&w->searcher.local)};
     struct peer_port peers = w->peers;
     char why[WHY_MAX];
-    const struct worker_choice name = {offer->wire.job, offer->wire.user};
+    const struct worker_job_name name = {offer->wire.job, offer->wire.user};
 
     enum err err = job_from_offer(offer, &w->job, why, sizeof why);
     if (err != ERR_OK) {

@@ -31,12 +31,12 @@ static uint64_t after_ms(uint64_t now_us, uint32_t ms)
 
 /* ---- open jobs ---- */
 
-static bool is_named(const struct worker_job *job, struct worker_choice name)
+static bool is_named(const struct worker_job *job, struct worker_job_name name)
 {
     return job->offer.wire.job == name.job && job->offer.wire.user == name.user;
 }
 
-static struct worker_job *find(struct worker_core *c, struct worker_choice name)
+static struct worker_job *find(struct worker_core *c, struct worker_job_name name)
 {
     for (unsigned i = 0; i < c->jobs; i++) {
         if (is_named(&c->job[i], name)) {
@@ -106,7 +106,7 @@ static bool vouches(const struct worker_job *job, unsigned source)
 
 static void on_offer(struct worker_core *c, const struct client_event *e, uint64_t now_us)
 {
-    const struct worker_choice name = {e->job->job, e->job->user};
+    const struct worker_job_name name = {e->job->job, e->job->user};
     struct job_offer offer;
     /* The job would count on a source that fell silent before, for ever: when that is up again it
      * offers what it has. Job 0 is the id of no job. */
@@ -208,7 +208,7 @@ static void drop_orphans(struct worker_core *c, uint64_t now_us)
 /* ---- which job ---- */
 
 /* Whether an earlier choice is of the same user. */
-static bool is_repeated_user(const struct worker_choice *choice, unsigned at)
+static bool is_repeated_user(const struct worker_job_name *choice, unsigned at)
 {
     unsigned i = 0;
     while (choice[i].user != choice[at].user) {
@@ -217,7 +217,7 @@ static bool is_repeated_user(const struct worker_choice *choice, unsigned at)
     return i < at;
 }
 
-unsigned worker_core_choose(const struct worker_choice *choice, unsigned choices,
+unsigned worker_core_choose(const struct worker_job_name *choice, unsigned choices,
                             uint32_t worker_index, uint64_t source_id)
 {
     unsigned users = 0, chosen = 0;
@@ -243,7 +243,7 @@ unsigned worker_core_choose(const struct worker_choice *choice, unsigned choices
 /* Among those it has not finished and that a source vouches for. */
 static struct worker_job *choose(struct worker_core *c)
 {
-    struct worker_choice choice[WORKER_JOBS_MAX];
+    struct worker_job_name choice[WORKER_JOBS_MAX];
     unsigned ready = 0;
     for (unsigned i = 0; i < c->jobs; i++) {
         const struct worker_job *job = &c->job[i];
@@ -251,7 +251,7 @@ static struct worker_job *choose(struct worker_core *c)
                    "a job that no source vouches for is orphaned, and no other");
         bool wanted = !job->finished || is_named(job, c->running);
         if (wanted && job->orphan_until_us == 0) {
-            choice[ready++] = (struct worker_choice){job->offer.wire.job, job->offer.wire.user};
+            choice[ready++] = (struct worker_job_name){job->offer.wire.job, job->offer.wire.user};
         }
     }
     if (ready == 0) {
@@ -335,7 +335,7 @@ void worker_core_idle(struct worker_core *c, uint64_t now_us, struct worker_acti
     repeat_reports(c, now_us, out);
 }
 
-void worker_core_refuse(struct worker_core *c, struct worker_choice name, const char *why,
+void worker_core_refuse(struct worker_core *c, struct worker_job_name name, const char *why,
                         struct worker_actions *out)
 {
     struct worker_job *job = find(c, name);
@@ -349,7 +349,7 @@ void worker_core_refuse(struct worker_core *c, struct worker_choice name, const 
     out->report[out->reports++] = job->last;
 }
 
-void worker_core_begin(struct worker_core *c, struct worker_choice name, uint32_t time_ms,
+void worker_core_begin(struct worker_core *c, struct worker_job_name name, uint32_t time_ms,
                        uint64_t now_us)
 {
     struct worker_job *job = find(c, name);
@@ -434,5 +434,5 @@ void worker_core_end(struct worker_core *c, const struct worker_progress *progre
         job->finished = false;
         job->before = job->last;
     }
-    c->running = (struct worker_choice){.job = 0};
+    c->running = (struct worker_job_name){.job = 0};
 }

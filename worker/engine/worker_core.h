@@ -40,7 +40,7 @@ struct worker_patience {
 };
 
 /* A job's name: ids are chosen by who posts, so two users may have the same. Names differ. */
-struct worker_choice {
+struct worker_job_name {
     uint64_t job, user;
 };
 
@@ -80,7 +80,7 @@ struct worker_core {
     bool missed; /* there was no room for a job */
     uint64_t next_refresh_us;
     struct worker_index index[CLIENT_SHARDS_MAX];
-    struct worker_choice running; /* the job being searched; id 0: none */
+    struct worker_job_name running; /* the job being searched; id 0: none */
     struct proto_job_report before; /* of the running job, also when it is gone */
     uint64_t deadline_us, next_report_us;
     uint64_t reassigned_us; /* since when another job is its own; 0: the running one is */
@@ -107,9 +107,9 @@ void worker_core_event(struct worker_core *core, const struct client_event *even
 
 /* Nothing is being searched: what to do. A job in `search` is begun or refused next. */
 void worker_core_idle(struct worker_core *core, uint64_t now_us, struct worker_actions *out);
-void worker_core_refuse(struct worker_core *core, struct worker_choice job, const char *why,
+void worker_core_refuse(struct worker_core *core, struct worker_job_name job, const char *why,
                         struct worker_actions *out);
-void worker_core_begin(struct worker_core *core, struct worker_choice job, uint32_t time_ms,
+void worker_core_begin(struct worker_core *core, struct worker_job_name job, uint32_t time_ms,
                        uint64_t now_us);
 /* While it is searched. A report is due every report_ms, and when it alone has searched the nodes
  * that all together were to. */
@@ -127,7 +127,7 @@ void worker_core_end(struct worker_core *core, const struct worker_progress *pro
  * is that of rng_mix(user ^ source_id): where workers are fewer than users the last of them wait,
  * and since the source draws its id anew at each start no key is made to come first for good.
  * Returns an index into `choice`; choices > 0. */
-unsigned worker_core_choose(const struct worker_choice *choice, unsigned choices,
+unsigned worker_core_choose(const struct worker_job_name *choice, unsigned choices,
                             uint32_t worker_index, uint64_t source_id);
 
 #endif

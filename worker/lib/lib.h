@@ -136,7 +136,7 @@ static inline uint64_t lib_now(const struct lib *l)
     return lane_now(&l->lane);
 }
 
-/* ---- lib_loop.c ---- */
+/* ---- lib_serve.c ---- */
 
 /* Takes what has come. */
 void lib_receive(struct lib *l);

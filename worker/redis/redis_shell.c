@@ -2,7 +2,7 @@
 
 #include "common/clock.h"
 #include "common/rng.h"
-#include "worker/redis/redis_shell_core.h"
+#include "worker/redis/redis_shell_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

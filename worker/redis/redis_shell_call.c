@@ -1,5 +1,5 @@
 /* A call of a Redis: what its script is called with, and what waits for the answer. */
-#include "worker/redis/redis_shell_core.h"
+#include "worker/redis/redis_shell_state.h"
 
 #include "common/clock.h"
 

@@ -1,7 +1,7 @@
 /* Over Redis: jobs, what clients publish to each other (jobs and their stops to all workers;
  * reports, completion notices and results of others to one client's channel), and what people
  * watch: STATS, MEMBERS, JOBS. */
-#include "worker/redis/redis_shell_core.h"
+#include "worker/redis/redis_shell_state.h"
 
 #include "proto/alias.h"
 

@@ -1,6 +1,6 @@
 /* Sessions over Redis: HELLO, their renewal, BYE. A session is a key that expires; who is not
  * renewed in time is in no node any more. */
-#include "worker/redis/redis_shell_core.h"
+#include "worker/redis/redis_shell_state.h"
 
 #include "common/clock.h"
 #include "common/rng.h"

@@ -2,7 +2,7 @@
  * SCAN and FLUSH. */
 #include "common/rng.h"
 #include "common/tt/ops.h"
-#include "worker/redis/redis_shell_core.h"
+#include "worker/redis/redis_shell_state.h"
 
 #include <stdlib.h>
 #include <string.h>

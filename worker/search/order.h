@@ -5,7 +5,7 @@
 
 #include "worker/search/context.h"
 
-/* Gives every move its place: table move, good captures, killers, history, bad captures. */
+/* Weighs every move: table move, good captures, killers, history, bad captures. */
 void order_moves(struct search *s, struct node *n, uint16_t table_move);
 /* Brings the best of moves[at..move_count) to `at`; bad captures are found out only here. */
 void order_pick(struct search *s, struct node *n, unsigned at);

@@ -17,9 +17,9 @@ struct peer_port;
  * OPEN visit, or of a peek that was sent ahead. Only `later` is for the search. */
 struct table_ticket {
     uint64_t sent_us; /* of a peek */
-    uint32_t request;
-    uint8_t where;
-    uint8_t state;
+    uint32_t request; /* the client's ticket; 0: none */
+    uint8_t where; /* the shard that was asked, or CLIENT_NOWHERE */
+    uint8_t state; /* the table's own */
     bool claimed; /* other hosts hear when the last of this one leaves */
     bool later; /* the table's own answer comes by search_answered(), which makes it false: the ask
                    was answered from what is known here, or the node was renewed */

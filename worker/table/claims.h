@@ -1,5 +1,5 @@
 /* claims: which nodes the threads of other processes of this host are in, and which the searchers
- * of other hosts (foreign claims, broadcast.h), in the memory that all who share a table have
+ * of other hosts (foreign claims, share.h), in the memory that all who share a table have
  * (host_table.h). Hints: a claim may take the place of another one, or be of a process that was
  * killed; then a node is searched twice, or last.
  *

@@ -3,7 +3,7 @@
  * alone; elsewhere the threads of a process meet in it at all depths, before the shards are asked.
  * The results may be shared with other processes of the host (host_table.h); the in-flight entries
  * are not, but an exclusive ask is BUSY where a thread of another process has claimed the node, or
- * where another host has (a foreign claim, broadcast.h).
+ * where another host has (a foreign claim, share.h).
  *
  * Threads: open, close and clear while no thread searches; begin and the figures from any thread; a
  * port's functions from the thread that owns the port. Memory: allocates in open and for a solver.
@@ -33,7 +33,7 @@ enum {
 struct embedded;
 struct host_table_wait;
 
-/* Results that the searchers of a process found and no other host knows yet (broadcast.h, which is
+/* Results that the searchers of a process found and no other host knows yet (share.h, which is
  * how it is used). */
 struct share_queue {
     pthread_mutex_t lock;
@@ -117,7 +117,7 @@ void embedded_expect_claims(struct embedded *table, uint64_t now_us);
 void *embedded_solver_memory(struct embedded *table, size_t bytes, uint64_t layout);
 
 unsigned embedded_slots(const struct embedded *table);
-/* What the searchers of this process are to publish to other hosts (broadcast.h). */
+/* What the searchers of this process are to publish to other hosts (share.h). */
 struct share_queue *embedded_share_queue(struct embedded *table);
 
 /* Tells this table from those of others; broadcast results carry it. */
@@ -150,7 +150,8 @@ void embedded_end_placement(struct embedded_port *port);
 /* For one search, begun anew for each: the in-flight depth is the port's maximum again, old notices
  * are dropped. `port` must outlive it and be registered in no node. */
 struct table_port embedded_table_port(struct embedded_port *port);
-/* Its functions (ports.h); `port` is a struct embedded_port. */
+/* Its functions (ports.h); `port` is a struct embedded_port. embedded_ask only brings the
+ * entry near; embedded_await asks, also without it. */
 void embedded_prefetch(void *port, uint64_t key);
 bool embedded_ask(void *port, const struct tt_ask *ask, struct table_ticket *ticket,
                   struct tt_answer *answer);

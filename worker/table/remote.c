@@ -1,9 +1,9 @@
 #include "worker/table/remote.h"
 
 #include "common/tt/ops.h"
-#include "worker/table/broadcast.h"
 #include "worker/table/notices.h"
 #include "worker/table/remote_depth.h"
+#include "worker/table/share.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * Nodes of at least the remote depth limit (remote_depth.h) ask the shards, the rest the embedded
  * table. An ask is not waited for unless the job says so (deferred reads: Kuszmaul 1995, section
  * 4): the node is begun with what is known here, and the search gets the answer when it has come.
- * Results below the limit are broadcast (broadcast.h), and in-flight entries that grow old are
+ * Results below the limit are broadcast (share.h), and in-flight entries that grow old are
  * renewed.
  *
  * Threads: one remote for each searcher; only its thread calls it. Memory: allocates in open.

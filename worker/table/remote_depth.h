@@ -57,7 +57,7 @@ void remote_depth_begin(struct remote_depth *remote_depth, uint8_t depth, bool f
  * from REMOTE_DEPTH_FIRST on, the root is asked about, in smaller ones than it begins with, too. */
 void remote_depth_adapt(struct remote_depth *remote_depth, unsigned iteration, bool has_peers,
                         uint64_t now_us, uint64_t spent_us);
-/* The same while foreign claims say which nodes others are in (broadcast.h): only what is near the
+/* The same while foreign claims say which nodes others are in (share.h): only what is near the
  * root is asked about, so that the shards keep it, and no more than without peers. */
 void remote_depth_adapt_to_claims(struct remote_depth *remote_depth, unsigned iteration,
                                   uint64_t now_us, uint64_t spent_us);

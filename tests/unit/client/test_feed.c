@@ -1,5 +1,5 @@
 /* The queue of results for others: no result is lost or taken twice, whichever threads find it;
- * what has no room is refused, and nothing waits. How the least depth moves: test_broadcast. */
+ * what has no room is refused, and nothing waits. How the least depth moves: test_share. */
 #include "proto/client/feed.h"
 
 #include <pthread.h>

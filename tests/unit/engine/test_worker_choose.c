@@ -13,11 +13,11 @@
 static void jobs_get_equally_many_workers(void **state)
 {
     uint64_t rng = 1;
-    struct worker_choice job[20];
+    struct worker_job_name job[20];
     (void)state;
     for (unsigned jobs = 1; jobs <= 20; jobs++) {
         for (unsigned i = 0; i < jobs; i++) {
-            job[i] = (struct worker_choice){rng_next(&rng), 5};
+            job[i] = (struct worker_job_name){rng_next(&rng), 5};
         }
         for (unsigned workers = 0; workers <= 50; workers++) {
             unsigned count[20] = {0};
@@ -41,13 +41,13 @@ static void workers_are_divided_by_user_and_then_by_job(void **state)
         unsigned users = 1 + rng_below(&random, USERS), of_user[USERS] = {0};
         unsigned jobs = users + rng_below(&random, JOBS - users + 1);
         uint64_t name[USERS], source = rng_next(&random);
-        struct worker_choice choice[JOBS];
+        struct worker_job_name choice[JOBS];
         for (unsigned i = 0; i < jobs; i++) { /* the first of each user, then anybody's */
             unsigned user = i < users ? i : rng_below(&random, users);
             if (i < users) {
                 name[i] = rng_next(&random);
             }
-            choice[i] = (struct worker_choice){rng_next(&random), name[user]};
+            choice[i] = (struct worker_job_name){rng_next(&random), name[user]};
             of_user[user]++;
         }
         for (unsigned workers = 0; workers <= WORKERS; workers++) {
@@ -77,12 +77,12 @@ static void workers_are_divided_by_user_and_then_by_job(void **state)
 static void no_user_comes_first_at_all_sources(void **state)
 {
     enum { USERS = 8, SOURCES = 400 };
-    struct worker_choice choice[USERS];
+    struct worker_job_name choice[USERS];
     unsigned served[USERS] = {0};
     uint64_t random = 11;
     (void)state;
     for (unsigned i = 0; i < USERS; i++) {
-        choice[i] = (struct worker_choice){100 + i, i}; /* 0 is as small as a number gets */
+        choice[i] = (struct worker_job_name){100 + i, i}; /* 0 is as small as a number gets */
     }
     for (unsigned i = 0; i < SOURCES; i++) {
         served[worker_core_choose(choice, USERS, 0, rng_next(&random))]++;
@@ -94,8 +94,8 @@ static void no_user_comes_first_at_all_sources(void **state)
 
 static void the_order_in_which_jobs_are_known_does_not_matter(void **state)
 {
-    static const struct worker_choice one[] = {{5, 1}, {900, 0}, {7, 1}, {0, UINT64_MAX}};
-    static const struct worker_choice other[] = {{900, 0}, {0, UINT64_MAX}, {5, 1}, {7, 1}};
+    static const struct worker_job_name one[] = {{5, 1}, {900, 0}, {7, 1}, {0, UINT64_MAX}};
+    static const struct worker_job_name other[] = {{900, 0}, {0, UINT64_MAX}, {5, 1}, {7, 1}};
     (void)state;
     for (uint32_t w = 0; w < 12; w++) {
         assert_int_equal(one[worker_core_choose(one, 4, w, 1)].job,
@@ -105,7 +105,7 @@ static void the_order_in_which_jobs_are_known_does_not_matter(void **state)
 
 static void any_worker_index_is_good_for_some_job(void **state)
 {
-    static const struct worker_choice choice[] = {{UINT64_MAX, 0}, {1, 0}, {2, 0}};
+    static const struct worker_job_name choice[] = {{UINT64_MAX, 0}, {1, 0}, {2, 0}};
     (void)state;
     assert_int_equal(worker_core_choose(choice, 1, UINT32_MAX, 1), 0);
     assert_in_range(worker_core_choose(choice, 3, UINT32_MAX, 1), 0, 2);

@@ -76,9 +76,9 @@ static void give_index(unsigned source, uint64_t source_id, uint32_t number)
 }
 
 /* `offer` names it so. */
-static struct worker_choice mine(uint64_t job)
+static struct worker_job_name mine(uint64_t job)
 {
-    return (struct worker_choice){job, 0};
+    return (struct worker_job_name){job, 0};
 }
 
 /* The job it would begin now; 0: none. */
@@ -101,7 +101,7 @@ static bool knows(uint64_t job)
 static void begin(uint64_t job)
 {
     assert_int_equal(wants(), job);
-    worker_core_begin(&core, (struct worker_choice){job, actions.search->wire.user}, 0, now);
+    worker_core_begin(&core, (struct worker_job_name){job, actions.search->wire.user}, 0, now);
 }
 
 static struct counters counted(uint64_t nodes)
@@ -277,7 +277,7 @@ static void another_user_with_the_same_id_does_not_end_a_job(void **state)
 {
     (void)state;
     offer_of(7, 9, 0);
-    worker_core_begin(&core, (struct worker_choice){9, 7}, 0, now);
+    worker_core_begin(&core, (struct worker_job_name){9, 7}, 0, now);
     offer_of(8, 9, 1);
     assert_true(knows_of(7, 9) && knows_of(8, 9));
     stop(9, 1, true);
@@ -340,7 +340,7 @@ static void a_flood_of_jobs_leaves_room_for_other_users(void **state)
             offer_of(7, job, 0);
         }
         for (unsigned i = 0; refused && i < WORKER_JOBS_MAX; i++) {
-            worker_core_refuse(&core, (struct worker_choice){wants(), 7}, "", &actions);
+            worker_core_refuse(&core, (struct worker_job_name){wants(), 7}, "", &actions);
         }
         for (uint64_t user = 10; user < 13; user++) {
             offer_of(user, 1000 + user, 0);

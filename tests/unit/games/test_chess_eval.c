@@ -1,6 +1,6 @@
 #include "tests/support/test_chess.h"
 #include "worker/games/chess/chess.h"
-#include "worker/games/chess/draws.h"
+#include "worker/games/chess/drawn_endings.h"
 #include "worker/games/chess/eval.h"
 
 static void mirror(struct chess_position *to, const struct chess_position *from)

@@ -5,7 +5,7 @@
 
 #include "tests/support/test_redis.h"
 #include "worker/redis/redis_shell.h"
-#include "worker/redis/redis_shell_core.h"
+#include "worker/redis/redis_shell_state.h"
 
 #include <hiredis/hiredis.h>
 

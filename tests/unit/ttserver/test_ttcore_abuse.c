@@ -4,7 +4,7 @@
 
 #include "common/rng.h"
 #include "ttserver/core/offender.h"
-#include "ttserver/core/session.h"
+#include "ttserver/core/session_table.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 #include "worker/games/chess/chess.h"
 
 #include "common/rng.h"
-#include "worker/games/chess/draws.h"
+#include "worker/games/chess/drawn_endings.h"
 #include "worker/games/chess/eval.h"
 #include "worker/games/chess/fen.h"
 #include "worker/games/chess/movegen.h"

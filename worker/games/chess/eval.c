@@ -1,6 +1,6 @@
 #include "worker/games/chess/eval.h"
 
-#include "worker/games/chess/draws.h"
+#include "worker/games/chess/drawn_endings.h"
 
 #define S CHESS_SCORE
 

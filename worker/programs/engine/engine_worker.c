@@ -21,7 +21,7 @@ enum {
 
 /* Texts of a job that worker_core has no room for. */
 struct offer {
-    struct worker_choice name;
+    struct worker_job_name name;
     uint64_t received; /* the smaller the earlier */
     char position[PROTO_TEXT_MAX + 1], search[PROTO_TEXT_MAX + 1];
 };
@@ -188,7 +188,7 @@ static void go(struct engine_worker *w)
 
 static void begin_job(struct engine_worker *w, const struct job_offer *job)
 {
-    const struct worker_choice name = {job->wire.job, job->wire.user};
+    const struct worker_job_name name = {job->wire.job, job->wire.user};
     char command[PROTO_TEXT_MAX + 1], why[ENGINE_WHY_TEXT_MAX] = "its texts are not known any more";
     struct worker_actions actions;
     const struct offer *offer = NULL;
@@ -220,7 +220,7 @@ static void begin_job(struct engine_worker *w, const struct job_offer *job)
 
 /* ---- events ---- */
 
-static bool is_open(const struct engine_worker *w, const struct worker_choice *name)
+static bool is_open(const struct engine_worker *w, const struct worker_job_name *name)
 {
     unsigned i = 0;
     while (i < w->core.jobs && (w->core.job[i].offer.wire.job != name->job ||

@@ -1,4 +1,4 @@
-/* broadcast: the result broadcast of a searcher (PROTOCOL.md, SHARE; feed.h). Below the remote
+/* share: the result broadcast of a searcher (PROTOCOL.md, SHARE; feed.h). Below the remote
  * depth limit nobody is asked, so each host would search what another has searched. So results
  * found there go to all hosts, through the shards, while there are any, and those that come are put
  * into the own table.
@@ -20,8 +20,8 @@
  * Threads: a share is one searcher's; its queue is the process's and has a lock, held for some 100
  * ns, a few us when a message of it leaves. Memory: none but the structs. Never blocks; what gets
  * lost is searched again. */
-#ifndef WORKER_TABLE_BROADCAST_H
-#define WORKER_TABLE_BROADCAST_H
+#ifndef WORKER_TABLE_SHARE_H
+#define WORKER_TABLE_SHARE_H
 
 #include "worker/table/claims.h"
 #include "worker/table/embedded.h"

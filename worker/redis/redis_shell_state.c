@@ -1,4 +1,4 @@
-#include "worker/redis/redis_shell_core.h"
+#include "worker/redis/redis_shell_state.h"
 
 #include "common/clock.h"
 #include "common/log.h"

@@ -1,4 +1,4 @@
-#include "worker/games/chess/draws.h"
+#include "worker/games/chess/drawn_endings.h"
 
 /* In 1/64. Likelier draws get smaller factors. None is 0, so the search can still order moves. */
 enum { WHOLE = 64, LITTLE = 12, LESS = 8, NEXT_TO_NOTHING = 2 };

@@ -1,4 +1,4 @@
-#include "proto/lane/shard_address.h"
+#include "proto/lane/shard_resolver.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -26,7 +26,7 @@ struct shard_address {
     bool was_said; /* that it is not known */
 };
 
-struct shard_addresses {
+struct shard_resolver {
     const struct options_host_port *server; /* fixed after open */
     unsigned servers;
     const char *program;
@@ -62,7 +62,7 @@ static void free_port(struct shard_address *s)
     s->port_fd = -1;
 }
 
-static void read_chosen_ports(struct shard_addresses *a)
+static void read_chosen_ports(struct shard_resolver *a)
 {
     FILE *in = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re"); /* of IPv6, too */
     if (in == NULL || fscanf(in, "%u %u", &a->chosen_first, &a->chosen_last) != 2) {
@@ -75,7 +75,7 @@ static void read_chosen_ports(struct shard_addresses *a)
 }
 
 /* The first one that is of IP. */
-static void take(struct shard_addresses *a, unsigned shard, const struct addrinfo *found)
+static void take(struct shard_resolver *a, unsigned shard, const struct addrinfo *found)
 {
     struct shard_address *s = &a->shard[shard];
     const uint16_t port = a->server[shard].port;
@@ -100,7 +100,7 @@ static void take(struct shard_addresses *a, unsigned shard, const struct addrinf
 }
 
 /* Once for each shard: why it has no address. */
-static void say_trouble(struct shard_addresses *a, unsigned shard, uint64_t now_us)
+static void say_trouble(struct shard_resolver *a, unsigned shard, uint64_t now_us)
 {
     const struct options_host_port *at = &a->server[shard];
     struct shard_address *s = &a->shard[shard];
@@ -113,7 +113,7 @@ static void say_trouble(struct shard_addresses *a, unsigned shard, uint64_t now_
     s->was_said = s->was_said || why != NULL;
 }
 
-static void resolve(struct shard_addresses *a, unsigned shard)
+static void resolve(struct shard_resolver *a, unsigned shard)
 {
     struct shard_address *s = &a->shard[shard];
     uint64_t now_us = clock_us();
@@ -123,10 +123,10 @@ static void resolve(struct shard_addresses *a, unsigned shard)
     say_trouble(a, shard, now_us);
 }
 
-enum err shard_addresses_open(struct shard_addresses **out, const struct options_host_port *server,
-                              unsigned servers, const char *program)
+enum err shard_resolver_open(struct shard_resolver **out, const struct options_host_port *server,
+                             unsigned servers, const char *program)
 {
-    struct shard_addresses *a = calloc(1, sizeof *a + servers * sizeof *a->shard);
+    struct shard_resolver *a = calloc(1, sizeof *a + servers * sizeof *a->shard);
     if (a == NULL) {
         return ERR_NOMEM;
     }
@@ -143,9 +143,9 @@ enum err shard_addresses_open(struct shard_addresses **out, const struct options
     return ERR_OK;
 }
 
-void shard_addresses_close(struct shard_addresses **addresses)
+void shard_resolver_close(struct shard_resolver **addresses)
 {
-    struct shard_addresses *a = *addresses;
+    struct shard_resolver *a = *addresses;
     if (a == NULL) {
         return;
     }
@@ -161,8 +161,8 @@ void shard_addresses_close(struct shard_addresses **addresses)
     *addresses = NULL;
 }
 
-unsigned shard_addresses_get(struct shard_addresses *a, unsigned shard, unsigned known,
-                             bool is_silent, char endpoint[SHARD_ADDRESS_ENDPOINT_MAX])
+unsigned shard_resolver_get(struct shard_resolver *a, unsigned shard, unsigned known,
+                            bool is_silent, char endpoint[SHARD_ADDRESS_ENDPOINT_MAX])
 {
     struct shard_address *s = &a->shard[shard];
     pthread_mutex_lock(&a->lock);
@@ -180,7 +180,7 @@ unsigned shard_addresses_get(struct shard_addresses *a, unsigned shard, unsigned
     return number;
 }
 
-void shard_addresses_met_itself(struct shard_addresses *a, unsigned shard)
+void shard_resolver_met_itself(struct shard_resolver *a, unsigned shard)
 {
     pthread_mutex_lock(&a->lock);
     a->shard[shard].wants_port = true;

@@ -1,4 +1,4 @@
-/* redis_shell_core: what the files of the Redis shell share (redis_shell*.c); nobody else includes
+/* redis_shell_state: what the files of the Redis shell share (redis_shell*.c); nobody else includes
  * it.
  *
  * A message of the client becomes one call of a script, with what its row says
@@ -9,8 +9,8 @@
  *
  * Threads: the shell's own. Memory: in open; a batch of several asks is copied while it is under
  * way; so is what has come and was not read yet. */
-#ifndef WORKER_REDIS_REDIS_SHELL_CORE_H
-#define WORKER_REDIS_REDIS_SHELL_CORE_H
+#ifndef WORKER_REDIS_REDIS_SHELL_STATE_H
+#define WORKER_REDIS_REDIS_SHELL_STATE_H
 
 #include "common/redis/redis_link.h"
 #include "proto/client/client.h"

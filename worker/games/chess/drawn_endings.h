@@ -1,11 +1,11 @@
-/* draws: endings that no side can win, and advantages that are worth less than they look.
+/* drawn_endings: endings that no side can win, and advantages that are worth less than they look.
  *
  * King and pawn against king is known whole, by a table of 32 KiB that is made before main() in
  * a tenth of a millisecond: backwards from the promotions, all squares of the other king at a time.
  * Functions of pieces, squares and the side to move, the same for both colours.
  * Threads: any. Memory: static. */
-#ifndef WORKER_GAMES_CHESS_DRAWS_H
-#define WORKER_GAMES_CHESS_DRAWS_H
+#ifndef WORKER_GAMES_CHESS_DRAWN_ENDINGS_H
+#define WORKER_GAMES_CHESS_DRAWN_ENDINGS_H
 
 #include "worker/games/chess/position.h"
 

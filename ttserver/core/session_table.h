@@ -7,8 +7,8 @@
  * user's workers do, those of each other user stay spread as evenly as consecutive numbers are.
  * O(users) when one comes or leaves, but for users of one worker. Threads: the core's owner.
  * Memory: allocates in open only; pointers stay good until the slot is reused. */
-#ifndef TTSERVER_CORE_SESSION_H
-#define TTSERVER_CORE_SESSION_H
+#ifndef TTSERVER_CORE_SESSION_TABLE_H
+#define TTSERVER_CORE_SESSION_TABLE_H
 
 #include "common/err.h"
 #include "ttserver/core/actions.h"

@@ -1,4 +1,4 @@
-#include "worker/table/broadcast.h"
+#include "worker/table/share.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * shards say of their load. Without a shard: what would be sent is not. */
 #include "tests/support/test_tt.h"
 
-#include "worker/table/broadcast.h"
 #include "worker/table/embedded.h"
+#include "worker/table/share.h"
 
 #include <string.h>
 

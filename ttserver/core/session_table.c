@@ -1,4 +1,4 @@
-#include "ttserver/core/session.h"
+#include "ttserver/core/session_table.h"
 
 #include "common/rng.h"
 

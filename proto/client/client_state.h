@@ -1,9 +1,9 @@
-/* client_core: what the files of the client share (proto/client/client_*.c); nobody else includes
+/* client_state: what the files of the client share (proto/client/client_*.c); nobody else includes
  * it. client_open.c and client_receive.c are on top: they call the others.
  *
  * Threads: the client's own. */
-#ifndef PROTO_CLIENT_CLIENT_CORE_H
-#define PROTO_CLIENT_CLIENT_CORE_H
+#ifndef PROTO_CLIENT_STATE_H
+#define PROTO_CLIENT_STATE_H
 
 #include "proto/client/client.h"
 #include "proto/client/rtt.h"
@@ -181,65 +181,67 @@ static inline void event_put(struct client *c, struct client_event event)
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
 
 /* An id that no outstanding part has. */
-uint32_t request_next(struct client *c);
+uint32_t client_next_request(struct client *c);
 /* NULL when too many are outstanding, at that shard or at all; a HELLO always finds room. A shard
  * that takes one operation a message has no more parts than tickets + OTHERS_MAX, so that up to
  * eight such shards leave others theirs. Its deadline is the shard's time-out from now. */
-struct part *part_open(struct client *c, enum part_kind kind, unsigned shard);
-void part_close(struct client *c, struct part *part);
+struct part *client_part_open(struct client *c, enum part_kind kind, unsigned shard);
+void client_part_close(struct client *c, struct part *part);
 /* The outstanding part of that id at that shard, or NULL. */
-struct part *part_find(struct client *c, uint32_t request, unsigned shard);
+struct part *client_part_find(struct client *c, uint32_t request, unsigned shard);
 /* Closes a part that will not be answered; its ticket waits for one less. */
-void part_lose(struct client *c, struct part *part);
-void part_lose_all_of(struct client *c, unsigned shard);
+void client_part_lose(struct client *c, struct part *part);
+void client_part_lose_all_of(struct client *c, unsigned shard);
 
 /* False: something is still queued. */
-bool queue_flush(struct client *c, unsigned shard);
+bool client_queue_flush(struct client *c, unsigned shard);
 /* Makes room for one more of `count`; false: there is none. */
-bool queue_room(struct client *c, unsigned shard, const unsigned *count);
+bool client_queue_room(struct client *c, unsigned shard, const unsigned *count);
 /* A leave will not reach the shard. */
-void queue_leak(struct client *c, unsigned shard);
+void client_queue_leak(struct client *c, unsigned shard);
 /* Queued stores become releases; counted as dropped. */
-void queue_abandon_stores(struct client *c, unsigned shard);
+void client_queue_abandon_stores(struct client *c, unsigned shard);
 
 /* ---- client_shard.c: sessions, time-outs in a row, the map ---- */
 
 /* Ends what is overdue now. */
-void part_expire(struct client *c);
+void client_part_expire(struct client *c);
 /* Opens a request and sends its message, one whose first field is the request. NULL: not sent; if
  * the lane did not take it, that is a time-out, as it stood in place of a heartbeat. */
-struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
-                         struct proto_message *m);
+struct part *client_shard_query(struct client *c, unsigned shard, enum part_kind kind,
+                                struct proto_message *m);
 /* The outstanding part that a message answers in time: a sample, and the count of time-outs begins
  * anew. NULL: an answer to a request no longer known. */
-struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kind,
-                            uint32_t request);
+struct part *client_shard_answered(struct client *c, unsigned shard, enum part_kind kind,
+                                   uint32_t request);
 /* Out of the map into `state`; everything outstanding there is lost. */
-void shard_fall(struct client *c, unsigned shard, enum client_state state);
-void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
-void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
+void client_shard_fall(struct client *c, unsigned shard, enum client_state state);
+void client_shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
+void client_shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
 /* The owner of a key among the first of `owners`, or CLIENT_NOWHERE: of a node among `owner_count`;
  * of a job, for its letters, among `up_count`, slow or not, so that all clients for whom the same
  * shards are up agree. */
-unsigned shard_owning(const struct client *c, uint64_t key, unsigned among);
+unsigned client_shard_owning(const struct client *c, uint64_t key, unsigned among);
 /* FLUSH is answered; `refused` says why it is not done, or is NULL. False: it was not asked. */
-bool shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
-                      const struct proto_text *refused);
+bool client_shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
+                             const struct proto_text *refused);
 /* HELLO, heartbeat, lingering stores when due; returns when the next is. */
-uint64_t shard_tick(struct client *c, unsigned shard);
+uint64_t client_shard_tick(struct client *c, unsigned shard);
 
 /* ---- client_table.c: stores, releases, asks and peeks ---- */
 
-void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m);
-void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m);
+void client_table_on_answer(struct client *c, unsigned shard,
+                            const struct proto_retrieve_answer *m);
+void client_table_on_peek_answer(struct client *c, unsigned shard,
+                                 const struct proto_peek_answer *m);
 
 /* ---- client_job.c ---- */
 
 /* Sends a shard the open jobs, and the stops of late; it ignores what it knows. */
-void job_send_all(struct client *c, unsigned shard);
+void client_job_send_all(struct client *c, unsigned shard);
 /* Makes an event of an ERROR that refuses the JOB_POST of an open job. */
-void job_on_error(struct client *c, unsigned shard, const struct proto_error *m);
+void client_job_on_error(struct client *c, unsigned shard, const struct proto_error *m);
 /* Repeats that at every heartbeat interval, as a message may be lost; returns when next. */
-uint64_t job_tick(struct client *c, unsigned shard);
+uint64_t client_job_tick(struct client *c, unsigned shard);
 
 #endif

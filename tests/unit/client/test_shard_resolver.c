@@ -1,20 +1,20 @@
 /* By which addresses lanes reach shards. */
 #include "tests/support/test_tt.h"
 
-#include "proto/lane/shard_address.h"
+#include "proto/lane/shard_resolver.h"
 
 static void an_address_in_numbers_is_there_at_once(void **state)
 {
     (void)state;
     static const struct options_host_port server[] = {{"127.0.0.1", 7400}, {"::1", 7401}};
-    struct shard_addresses *addresses = NULL;
+    struct shard_resolver *addresses = NULL;
     char endpoint[SHARD_ADDRESS_ENDPOINT_MAX] = "";
-    assert_int_equal(shard_addresses_open(&addresses, server, 2, NULL), ERR_OK);
-    assert_int_equal(shard_addresses_get(addresses, 0, 0, false, endpoint), 1);
+    assert_int_equal(shard_resolver_open(&addresses, server, 2, NULL), ERR_OK);
+    assert_int_equal(shard_resolver_get(addresses, 0, 0, false, endpoint), 1);
     assert_string_equal(endpoint, "tcp://127.0.0.1:7400");
-    assert_int_equal(shard_addresses_get(addresses, 1, 0, false, endpoint), 1);
+    assert_int_equal(shard_resolver_get(addresses, 1, 0, false, endpoint), 1);
     assert_string_equal(endpoint, "tcp://[::1]:7401");
-    shard_addresses_close(&addresses);
+    shard_resolver_close(&addresses);
     assert_null(addresses);
 }
 
@@ -22,15 +22,15 @@ static void a_known_address_stays_while_nobody_answers_there(void **state)
 {
     (void)state;
     static const struct options_host_port server = {"127.0.0.1", 7400};
-    struct shard_addresses *addresses = NULL;
+    struct shard_resolver *addresses = NULL;
     char endpoint[SHARD_ADDRESS_ENDPOINT_MAX] = "as it was";
-    assert_int_equal(shard_addresses_open(&addresses, &server, 1, NULL), ERR_OK);
-    assert_int_equal(shard_addresses_get(addresses, 0, 1, true, endpoint), 1);
-    shard_addresses_met_itself(addresses, 0); /* its port is held from the next call on */
-    assert_int_equal(shard_addresses_get(addresses, 0, 1, true, endpoint), 1);
+    assert_int_equal(shard_resolver_open(&addresses, &server, 1, NULL), ERR_OK);
+    assert_int_equal(shard_resolver_get(addresses, 0, 1, true, endpoint), 1);
+    shard_resolver_met_itself(addresses, 0); /* its port is held from the next call on */
+    assert_int_equal(shard_resolver_get(addresses, 0, 1, true, endpoint), 1);
     assert_string_equal(endpoint, "as it was");
-    shard_addresses_close(&addresses);
-    shard_addresses_close(&addresses);
+    shard_resolver_close(&addresses);
+    shard_resolver_close(&addresses);
 }
 
 int main(void)

@@ -1,15 +1,15 @@
-/* ttcore_call: what a shard knows, one message that is being handled, and the list of the handlers:
+/* core_state: what a shard knows, one message that is being handled, and the list of the handlers:
  * what the core's files share; nobody else includes it (tests look at its counters). Threads: the
  * core's owner. Memory: a call and all in it is borrowed for one step. */
-#ifndef TTSERVER_CORE_CALL_H
-#define TTSERVER_CORE_CALL_H
+#ifndef TTSERVER_CORE_STATE_H
+#define TTSERVER_CORE_STATE_H
 
 #include "common/tt/ops.h"
 #include "ttserver/core/actions.h"
 #include "ttserver/core/job_table.h"
 #include "ttserver/core/offender.h"
 #include "ttserver/core/options.h"
-#include "ttserver/core/session.h"
+#include "ttserver/core/session_table.h"
 #include "ttserver/core/share_relay.h"
 
 /* A FLUSH under way. */
