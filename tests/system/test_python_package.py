@@ -698,6 +698,28 @@ def test_an_analysis_ends_with_its_game():
         three = [cluster.analyse(board, game="othello", patience=5) for _ in helpers + [None]]  # one waits for a worker
         equal([analysis.result.depth for analysis in three], [14, 14, 14])
         raises(abdada.InvalidArgument, lambda: cluster.analyse(depth=101))
+        helpers[1].kill()
+        unfinished = cluster.analyse(game="othello", patience=2)
+        next(unfinished)
+        others = [cluster.analyse(game="othello")]
+        while others[-1]._id > unfinished._id:  # the worker goes to the smallest
+            others.append(cluster.analyse(game="othello"))
+        raises(abdada.NoWorkers, lambda: unfinished.result)
+
+
+@needs_package
+def test_an_analysis_dropped_beside_another_thread_ends():
+    abdada = package()
+    shard = Shard()
+    helper = worker(shard)
+    with killed_at_end(shard, helper), abdada.Cluster(shard.address) as cluster:
+        dropped, waited_for = cluster.analyse(), cluster.analyse(time=3, patience=60)
+        waiting = threading.Thread(target=lambda: waited_for.result)
+        waiting.start()
+        wait_until(lambda: shard.stats()["jobs"] == 2, "both jobs")
+        del dropped
+        wait_until(lambda: shard.stats()["jobs"] < 2 and waiting.is_alive(), "the end of the one that was dropped")
+        waiting.join()
 
 
 @needs_package

@@ -10,7 +10,6 @@ from ._native import ffi, lib
 
 _MATE, _MATE_MIN = 31000, 30000  # as in JOB_REPORT of chess: PROTOCOL.md section 8
 _ALIVE_S = 3.0  # a worker that has not reported for so long is not counted
-_ENDED_S = 1.0  # without a report, after which workers have ended for good
 _DEPTH_MAX, _DEPTH_MAX_OF_ENGINES = 100, 250
 _KEPT = 1024  # events of an analysis that nobody iterates over
 
@@ -42,7 +41,15 @@ class _Worker:
     """What one worker said last."""
 
     def __init__(self) -> None:
-        self.nodes, self.state, self.depth, self.reported_at = 0, -1, 0, 0.0
+        self.nodes, self.state, self.reported_at = 0, -1, 0.0
+
+
+def _last_depth(game: str, position: str) -> int:
+    """The depth that finishes every search: workers stop there. Othello is solved at its number of empty squares."""
+    if game in ("othello", "othello-wld"):
+        squares = "".join(position.split())[:64]
+        return 60 if squares == "startpos" else max(1, sum(square in "-._" for square in squares))
+    return 250 if game.startswith("uci:") else 100
 
 
 class Analysis(Iterator[Progress]):
@@ -70,8 +77,6 @@ class Analysis(Iterator[Progress]):
                 if event is not None and self._take(event):
                     assert self._last is not None
                     return self._last
-                if event is None and self._has_ended():
-                    break
                 self._check_help()
         except BaseException:
             self.close()
@@ -86,8 +91,10 @@ class Analysis(Iterator[Progress]):
         self.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Error):
+        try:
             self.close()
+        except Error:  # another thread is in a call, perhaps of ours: its next one stops this
+            self._cluster._dropped.append(self._id)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise not_copied(self)
@@ -121,7 +128,7 @@ class Analysis(Iterator[Progress]):
             return False
         worker = self._workers.setdefault(event.instance, _Worker())
         worker.nodes = max(worker.nodes, event.nodes)
-        worker.state, worker.depth, worker.reported_at = event.state, event.depth, clock.monotonic()
+        worker.state, worker.reported_at = event.state, clock.monotonic()
         self._barred.pop(event.shard, None)
         line = tuple(event.text.split())
         if self._last is not None and event.depth == self._last.depth and not self._last.line and line:
@@ -155,19 +162,6 @@ class Analysis(Iterator[Progress]):
         """For how many seconds no worker reported."""
         return clock.monotonic() - max([self._begin] + [w.reported_at for w in self._workers.values()])
 
-    def _has_ended(self) -> bool:
-        """Whether a game with a known end, as Othello's, is finished before the depth; chess goes on to the depth. A
-        worker that leaves for another job says ENDED, too; while there is a worker for each job it is back at once."""
-        silence, workers_here = self._silence(), self._workers.values()
-        if self._chess or self._last is None or silence < min(_ENDED_S, self._patience):
-            return False
-        depth = max((w.depth for w in workers_here if w.state == lib.ABDADA_JOB_ENDED), default=0)
-        may_search = silence < _ALIVE_S and any(w.state == lib.ABDADA_JOB_SEARCHING for w in workers_here)
-        if depth < self._last.depth or may_search:
-            return False
-        workers = self._cluster._most("workers", 0)
-        return workers > 0 and (silence >= self._patience or self._cluster._most("jobs", 1 << 32) <= workers)
-
     def _check_help(self) -> None:
         """Raises when nobody searches and nobody is going to."""
         if not self._workers and self._refused and len(self._refused) >= self._cluster._most("workers", 1 << 32):
@@ -199,6 +193,7 @@ class Cluster(Handle):
         super().__init__(servers, lib.ABDADA_FRONT_END, 0, 0, keys, name, answer_timeout)
         self._event = ffi.new("struct abdada_job_event *")
         self._kept: Dict[int, Deque[_Event]] = {}
+        self._dropped: Deque[int] = collections.deque()
 
     def analyse(self, position: str = "startpos", *, depth: Optional[int] = None, time: Optional[float] = None,
                 nodes: Optional[int] = None, strict: bool = False, full: bool = False, fresh: bool = False,
@@ -229,13 +224,16 @@ class Cluster(Handle):
         checked(lib.abdada_job_post(self._handle, job, out))
         lib.abdada_serve(self._handle)
         self._kept[out[0]] = collections.deque(maxlen=_KEPT)
-        last = _DEPTH_MAX_OF_ENGINES if game.startswith("uci:") else _DEPTH_MAX
-        return Analysis(self, out[0], depth or last, time, nodes, patience, game == "chess")
+        last = _last_depth(game, position)
+        return Analysis(self, out[0], min(depth or last, last), time, nodes, patience, game == "chess")
 
     # ---- for Analysis ----
 
     def _next(self, job_id: int, end: float) -> Optional[_Event]:
         """The next event of this job; None: none came until `end`. Those of others are kept for them."""
+        while self._dropped:
+            self._stop(self._dropped[0])
+            self._dropped.popleft()
         mine = self._kept.get(job_id)
         while mine is not None and not mine:
             wait_ms = slice_ms(end)
