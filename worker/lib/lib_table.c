@@ -288,12 +288,13 @@ struct list {
     uint32_t id; /* 0: nothing was sent */
     bool is_move[LIB_LIST_MAX];
     uint8_t where[LIB_LIST_MAX];
+    struct tt_ask ask[LIB_LIST_MAX]; /* as sent */
 };
 
 static void send_list(struct lib *l, struct list *list, const struct abdada_ask_op *op,
                       size_t count)
 {
-    struct tt_ask ask[LIB_LIST_MAX];
+    struct tt_ask *ask = list->ask;
     uint64_t now = lib_now(l);
     for (size_t i = 0; i < count; i++) {
         ask[i] = ask_of(l, &op[i]);
@@ -316,8 +317,8 @@ static void send_list(struct lib *l, struct list *list, const struct abdada_ask_
 }
 
 /* Returns how many were answered. */
-static size_t await_list(struct lib *l, const struct list *list, const struct abdada_ask_op *op,
-                         size_t count, struct abdada_answer *out)
+static size_t await_list(struct lib *l, const struct list *list, size_t count,
+                         struct abdada_answer *out)
 {
     struct tt_answer answer[LIB_LIST_MAX];
     enum client_result result = CLIENT_LOST;
@@ -328,8 +329,7 @@ static size_t await_list(struct lib *l, const struct list *list, const struct ab
         lib_wait(l, client_deadline(l->lane.client, list->id));
     }
     for (size_t i = 0; i < count; i++) {
-        struct lib_asked asked = {ask_of(l, &op[i]), list->id, list->where[i], list->is_move[i],
-                                  true};
+        struct lib_asked asked = {list->ask[i], list->id, list->where[i], list->is_move[i], true};
         if (asked.where == CLIENT_NOWHERE) {
             out[i] = alone(&asked.ask);
         } else {
@@ -355,8 +355,8 @@ static int ask_all(struct lib *l, const struct abdada_ask_op *op, size_t count,
             send_list(l, &list[sent % LIB_LISTS], op + from, at_most(count - from, LIB_LIST_MAX));
         }
         size_t from = i * LIB_LIST_MAX;
-        answered += await_list(l, &list[i % LIB_LISTS], op + from,
-                               at_most(count - from, LIB_LIST_MAX), answer + from);
+        answered +=
+            await_list(l, &list[i % LIB_LISTS], at_most(count - from, LIB_LIST_MAX), answer + from);
     }
     return answered > 0 || count == 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE;
 }

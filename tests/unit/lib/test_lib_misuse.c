@@ -23,7 +23,8 @@ static abdada_ticket ticket, ended;
 static int start(void **state)
 {
     (void)state;
-    server_start(&server, "127.0.0.1:0", NULL);
+    static const char *const more[] = {"--inflight-age-max", "400", NULL};
+    server_start(&server, "127.0.0.1:0", more);
     struct abdada_options options = options_for(&server, 1);
     table = open_with(&options);
     closed = open_with(&options);
@@ -252,7 +253,9 @@ static atomic_uint changes;
 static void on_alarm(int signal)
 {
     (void)signal;
-    changing.alpha = atomic_fetch_add(&changes, 1) % 2 == 0 ? 2 : -1;
+    const bool is_right = atomic_fetch_add(&changes, 1) % 2 == 0;
+    changing.alpha = is_right ? -1 : 2;
+    changing.depth = is_right ? 1 : UINT8_MAX;
 }
 
 static void an_ask_that_changes_during_the_call_ends_nothing(void **state)
@@ -268,6 +271,16 @@ static void an_ask_that_changes_during_the_call_ends_nothing(void **state)
             assert_int_equal(abdada_cancel(table, ticket), ABDADA_OK);
         }
     }
+    atomic_store(&changes, 0);
+    while (atomic_load(&changes) < CHANGES) {
+        if (abdada_ask_many(table, &changing, 1, &answer) == ABDADA_OK) {
+            assert_int_equal(abdada_release(table, changing.key, 1), ABDADA_OK);
+        }
+    }
+    assert_int_equal(abdada_ask(table, 6, 8, -1, 1, 0, &answer), ABDADA_OK);
+    const uint64_t asks = figure(table, -1, "asks");
+    WAIT_FOR((abdada_serve(table), figure(table, -1, "asks")) >= asks + 3); /* renewals */
+    assert_int_equal(abdada_release(table, 6, 8), ABDADA_OK);
     assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
 }
 
