@@ -232,13 +232,16 @@ void cli_say_private(const char *program, uint64_t hash_mib, const char *reason)
              hash_mib, reason);
 }
 
+uint64_t cli_histories_bytes(const struct game *game)
+{
+    return game == NULL || game->move_class != NULL ? CLI_HISTORIES_BYTES : 0;
+}
+
 enum err cli_check_memory(uint64_t hash_mib, const struct game *game, unsigned threads, char *why,
                           size_t why_size)
 {
     char reason[128], size[MEMORY_TEXT_MAX];
-    const bool has_histories = game == NULL || game->move_class != NULL;
-    const uint64_t histories = has_histories ? threads * (uint64_t)CLI_HISTORIES_BYTES : 0;
-    const uint64_t besides = games_solver_bytes(game) + histories;
+    const uint64_t besides = games_solver_bytes(game) + threads * cli_histories_bytes(game);
     if (memory_has_room(hash_mib << 20, besides, threads, reason, sizeof reason)) {
         return ERR_OK;
     }

@@ -310,8 +310,9 @@ static int check_memory(const struct sim *s)
         struct lab_post post;
         const struct lab_options o = lab_for(s, s->hosts.at[i], s->threads, &post);
         const uint64_t tables = o.results_bytes + s->hosts.at[i] * o.local_bytes;
-        const uint64_t besides =
-            o.workers * (uint64_t)WORKER_BYTES + o.shards * (uint64_t)SHARD_BYTES;
+        const uint64_t worker_bytes =
+            WORKER_BYTES + (s->job.full ? cli_histories_bytes(s->job.game) : 0);
+        const uint64_t besides = o.workers * worker_bytes + o.shards * (uint64_t)SHARD_BYTES;
         if (!memory_has_room(tables, besides, o.workers, why, sizeof why)) {
             return log_fail(program, "%u workers: a memory of %s for tables (--hash, --local) %s",
                             o.workers, memory_text(tables, size), why);
