@@ -112,7 +112,10 @@ def alone(cluster):
     with contextlib.ExitStack() as files:
         try:
             while not is_locked:
-                file = files.enter_context(open(path, "a", encoding="utf-8"))
+                try:
+                    file = files.enter_context(open(path, "a", encoding="utf-8"))
+                except PermissionError:  # another user's, which can be locked all the same
+                    file = files.enter_context(open(path, encoding="utf-8"))
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 with contextlib.suppress(FileNotFoundError):  # the call before has removed it
                     is_locked = os.path.samestat(os.fstat(file.fileno()), os.stat(path))

@@ -193,8 +193,14 @@ class Host:
                 self.facts[kind] = rest
 
     def bound(self, wanted):
-        """Seconds until its programs have stopped, and until its shards are ready. wanted: by the user, or None."""
-        keeps_results = self.wanted is None or any(each.what == "ttserver" and each.keeps_results() for each in self.programs)
+        """Seconds until its programs have stopped, and until its shards are ready. wanted: by the user, or None. A shard
+        that runs otherwise than the file says may have a snapshot to write, and so may any while nobody has looked."""
+        shards = [each for each in self.programs if each.what == "ttserver"]
+        keeps_results = self.found is None or any(each.keeps_results() for each in shards)
+        if not keeps_results:
+            wanted_now = {each.name: self.describe(each)[1]["made_of"] for each in shards}
+            keeps_results = any(name.startswith("ttserver") and about.made_of != wanted_now.get(name)
+                                for name, about in self.found.items())
         return wanted or (LONG_BOUND_S if keeps_results else BOUND_S)
 
     # ---- up ----
@@ -203,7 +209,6 @@ class Host:
         """All but the start of the workers: copies what differs, stops what is not wanted as it is, starts the shards.
         again: what runs is started again. bound: seconds until all has stopped, and then until all is ready, or
         None for those that the host needs."""
-        bound = self.bound(bound)
         kinds = sorted({each.what for each in self.programs})
         self.call("probe", *(kinds if self.wanted.is_installed else []))
         self.check_programs(kinds)
@@ -211,6 +216,7 @@ class Host:
             if self.found or self.files:
                 self.remove(bound)
             return
+        bound = self.bound(bound)
         send, has_other_keys = self.missing_files(kinds)
         for each in self.programs:
             found, (command, about) = self.found.get(each.name), self.describe(each)

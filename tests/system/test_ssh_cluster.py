@@ -410,6 +410,21 @@ def one_call_at_a_time_changes_a_cluster(_):
                 except launcher.Trouble as trouble:
                     equal(str(trouble), f"{cluster.path}: another `abdada cluster` uses it now")
             equal(os.listdir(path), [])
+
+        def only_read(name, mode="r", **how):
+            if mode != "r":
+                raise PermissionError(13, "Permission denied", name)
+            return open(name, mode, **how)
+
+        with launcher.alone(cluster):
+            launcher.open = only_read  # as for another user
+            try:
+                with launcher.alone(cluster):
+                    check(False, "two users at once")
+            except launcher.Trouble as trouble:
+                equal(str(trouble), f"{cluster.path}: another `abdada cluster` uses it now")
+            finally:
+                del launcher.open
     if shutil.which("flock"):
         with programs_here() as (home, base):
             waits = "sh -c '. $S/cluster_host.sh; base=$B; alone; ls $B/lock; exec 9>&-' &"
@@ -530,11 +545,14 @@ def what_has_to_be_killed_is_a_line_and_a_failure(_):
             status, _out, err = call("down")
         equal(status, 0, err)
     host_module = importlib.import_module("cluster_host")
-    for options, wanted, bound in ([], None, 60), (["--snapshot", "x"], None, 300), (["--backing=x"], None, 300), (["--snapshot=x"], 7, 7):
-        reader = importlib.import_module("cluster_file")
-        shard = reader.Program("ttserver", "it", argparse.Namespace(options=options))
+    reader, now, other = importlib.import_module("cluster_file"), "now", "with other options"
+    for options, runs, wanted, bound in (([], now, None, 60), ([], other, None, 300), (["--snapshot", "x"], now, None, 300),
+                                         (["--backing=x"], now, None, 300), (["--snapshot=x"], now, 7, 7)):
+        shard = reader.Program("ttserver", "ttserver-1", argparse.Namespace(options=options))
         host = host_module.Host(None, None, "n", "h", "h", argparse.Namespace(programs=[shard]))
-        equal(host.bound(wanted), bound, options, wanted)
+        host.describe = lambda _: ([], {"made_of": now})
+        host.found = {shard.name: argparse.Namespace(made_of=runs)}
+        equal(host.bound(wanted), bound, options, runs, wanted)
 
 
 @reads_files
