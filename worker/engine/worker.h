@@ -40,7 +40,7 @@ unsigned worker_connect(struct worker *worker, unsigned wait_ms);
 /* Serves until *stop. */
 void worker_run(struct worker *worker);
 
-/* For those who watch it: its own thread only. */
+/* Borrowed. The state is for its own thread only, a searcher also for others (searcher.h). */
 const struct worker_core *worker_state(const struct worker *worker);
 struct searcher *worker_searcher(struct worker *worker);
 

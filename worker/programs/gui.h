@@ -24,7 +24,7 @@ struct gui_stand_in {
                     struct engine_result *out);
     void (*stop)(void *self);
     void (*arm)(void *self);
-    void (*clear)(void *self);
+    void (*forget)(void *self);
 };
 
 struct gui {

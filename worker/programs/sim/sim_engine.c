@@ -214,7 +214,7 @@ static void arm(void *self)
     atomic_store(&e->stop, false);
 }
 
-static void clear(void *self)
+static void forget(void *self)
 {
     close_cluster(self);
 }
@@ -253,5 +253,5 @@ void sim_engine_close(struct sim_engine **engine)
 
 struct gui_stand_in sim_engine_stand_in(struct sim_engine *e)
 {
-    return (struct gui_stand_in){e, run, stop, arm, clear};
+    return (struct gui_stand_in){e, run, stop, arm, forget};
 }

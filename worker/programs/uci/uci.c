@@ -347,7 +347,7 @@ static void set_tablebase(const char *path)
 static void clear_engine(struct uci *u)
 {
     if (u->gui.stand_in != NULL) {
-        u->gui.stand_in->clear(u->gui.stand_in->self);
+        u->gui.stand_in->forget(u->gui.stand_in->self);
     } else if (u->gui.engine != NULL) {
         engine_forget(u->gui.engine);
     }
