@@ -5,7 +5,8 @@ Before a search: unready (one isready is lost), clear (isready after ucinewgame 
 before (once a bestmove that nobody asked for).
 In it: die, die-once, hang (it reads nothing more), or these two at a ply: die-at=9, hang-at=9; deaf (to stop), busy (to
 isready), lazy (answers isready 0.3 s after the bestmove), late, twice, early (a bestmove at once), illegal, none, half (a
-line without its end, and death), flood, stream (lines without end), gone (it closes its output and stays), rubbish, silent (no line of a search). LOG: a file that gets each command.
+line, another without its end, and death), flood, stream (lines without end), gone (it closes its output and stays), rubbish,
+silent (no line of a search). LOG: a file that gets each command.
 """
 import argparse
 import os
@@ -57,7 +58,10 @@ class Engine:
         if "hang" in self.faults:
             time.sleep(1000)
         if "half" in self.faults:
+            self.say(f"info depth 98 score cp 1 nodes 1 pv {self.arguments.line}")
             os.write(1, b"info depth 99 score cp 1 nodes 1 pv e2")
+            os.close(1)
+            time.sleep(0.02)
             sys.exit(3)
         if "flood" in self.faults:
             os.write(1, 3000 * b"info depth 1 score cp 1 nodes 1 pv e2e4\n")

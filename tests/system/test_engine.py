@@ -305,7 +305,7 @@ def test_the_own_engine_fails():
     front = Front(own, shard.address)
     legal = legal_moves("startpos")
     for with_worker in False, True:
-        for fault in "die", "hang", "gone", "stream", "deaf", "late", "twice", "rubbish", "silent", "die-once", "":
+        for fault in "die", "hang", "gone", "stream", "deaf", "late", "twice", "rubbish", "silent", "die-once", "half", "":
             ms = 100 if fault in ("twice", "rubbish", "silent", "") else 300
             for words in f"go movetime {ms}", "go wtime 500 btime 500":
                 own.set("")

@@ -482,7 +482,8 @@ enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line
         return is_missing ? UCI_DIED : UCI_NOTHING;
     }
     do {
-        while ((*line = line_reader_next(&e->printed)) != NULL) {
+        /* What it had not printed to its end when it ended is no line. */
+        while (!e->has_ended && (*line = line_reader_next(&e->printed)) != NULL) {
             const enum uci_said said = e->printed.is_cut ? UCI_NOTHING : take(e, *line, now_us);
             if (said != UCI_NOTHING) {
                 return said;
@@ -496,9 +497,7 @@ enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line
         e->has_ended = true;
         e->due_us = clock_after_ms(now_us, QUIT_MS);
     }
-    if (!e->has_ended) {
-        check_clock(e, now_us);
-    }
+    check_clock(e, now_us);
     if (e->has_ended) {
         return bury(e, now_us) ? UCI_DIED : UCI_NOTHING;
     }
