@@ -6,11 +6,12 @@ before (once a bestmove that nobody asked for).
 In it: die, die-once, hang (it reads nothing more), or these two at a ply: die-at=9, hang-at=9; deaf (to stop), busy (to
 isready), lazy (answers isready 0.3 s after the bestmove), late, twice, early (a bestmove at once), illegal, none, half (a
 line, another without its end, and death), flood, stream (lines without end), gone (it closes its output and stays), rubbish,
-silent (no line of a search). LOG: a file that gets each command.
+silent (no line of a search), pause (it stops its parent until the bestmove, behind 54 KB of lines, is late). LOG: a file that gets each command.
 """
 import argparse
 import os
 import select
+import signal
 import sys
 import time
 
@@ -84,9 +85,15 @@ class Engine:
         self.began = None
         if "late" in self.faults:
             time.sleep(0.3)
+        if "pause" in self.faults:
+            os.kill(os.getppid(), signal.SIGSTOP)
+            os.write(1, 3000 * b"info string again\n")
         moves = ["e2e5"] if "illegal" in self.faults else ["(none)"] if "none" in self.faults else self.arguments.line.split()
         for _ in range(2 if "twice" in self.faults else 1):
             self.say(f"bestmove {moves[0]}" + (f" ponder {moves[1]}" if len(moves) > 1 else ""))
+        if "pause" in self.faults:
+            time.sleep(1.1)
+            os.kill(os.getppid(), signal.SIGCONT)
         if self.owed:
             time.sleep(0.3)
             self.say("\n".join(self.owed * ["readyok"]))

@@ -439,6 +439,20 @@ def test_a_bestmove_counts_for_the_last_go():
     front.quit()
 
 
+def test_a_bestmove_counts_that_is_read_late():
+    """It was printed in time, behind other lines that fill a pipe."""
+    own = Fake()
+    front = Front(own)
+    own.set("pause")
+    front.say("position startpos", "go infinite")
+    front.expect("^info depth 3 ")
+    front.say("stop")
+    equal(front.expect(BEST)[1], "e2e4", front.tail())
+    front.ready()
+    check("info string the engine:" not in front.out(), front.tail())
+    front.quit()
+
+
 def test_a_workers_engine_fails():
     shard = Shard()
     other = Fake(line="d2d4 d7d5", score=50)
@@ -721,8 +735,9 @@ TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a
          test_options_agree_or_the_worker_is_left_out,
          test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails, test_any_faults_at_any_time,
          test_without_an_end_stop_ends, test_isready_is_answered_though_the_engine_reads_none,
-         test_a_bestmove_counts_for_the_last_go, test_a_workers_engine_fails, test_a_workers_engine_clears_its_memory,
-         test_a_long_name, test_another_game, test_help_while_the_own_engine_starts_again, test_the_last_helper_dies,
+         test_a_bestmove_counts_for_the_last_go, test_a_bestmove_counts_that_is_read_late,
+         test_a_workers_engine_fails, test_a_workers_engine_clears_its_memory, test_a_long_name, test_another_game,
+         test_help_while_the_own_engine_starts_again, test_the_last_helper_dies,
          test_an_open_job_is_remembered, test_two_front_ends, test_a_long_game, test_the_end_of_the_input_awaits_the_move, test_nothing_is_left,
          test_commands_that_are_wrong, test_metrics, test_keys, test_the_worker_of_compose]
 

@@ -20,7 +20,7 @@ enum {
     PATIENCE_MS = 100, /* a signal that comes right before a wait does not end it */
     QUIT_MS = 500,
     QUIT_STEP_MS = 5,
-    FILLS_MAX = 8, /* reads in a row, and then the clock is looked at */
+    FILLS_MAX = 32, /* reads in a row, more than a pipe holds, and then the clock is looked at */
     SETTLE_MS = 50, /* of silence after a late readyok: then no more of them follow */
     REVIVE_MS = 100, /* after the second death in a row; twice as long after each more ... */
     REVIVE_DOUBLED_MAX = 3,
