@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 
-STEP = 0.01  # seconds and 1,000 nodes for each ply
+STEP = 0.01  # seconds for each ply
 OPTIONS = """option name Hash type spin default 16 min 1 max 1024
 option name Threads type spin default 1 min 1 max 8
 option name Clear Hash type button
@@ -109,7 +109,8 @@ class Engine:
                 time.sleep(1000)
             if "silent" not in self.faults:
                 score = f"mate {self.arguments.mate}" if self.arguments.mate else f"cp {self.arguments.score}"
-                self.say(f"info depth {self.depth} score {score} nodes {1000 * self.depth} nps 100000 pv {self.arguments.line}")
+                self.say(f"info depth {self.depth} score {score} nodes {self.arguments.nodes * self.depth} "
+                         f"nps 100000 pv {self.arguments.line}")
         self.depth = max(self.depth, ply)
         if "infinite" in self.limits or "ponder" in self.limits:
             return
@@ -177,6 +178,7 @@ parser.add_argument("--line", default="e2e4 e7e5")
 parser.add_argument("--score", type=int, default=20)
 parser.add_argument("--mate", type=int, default=0)
 parser.add_argument("--depth", type=int, default=100)
+parser.add_argument("--nodes", type=int, default=1000)  # a ply
 parser.add_argument("--fault", default="/nonexistent")
 parser.add_argument("--log")
 Engine(parser.parse_args()).run()

@@ -159,6 +159,19 @@ def test_all_vote_and_all_nodes_count():
     front.quit()
 
 
+def test_more_nodes_than_a_report_has():
+    shard = Shard()
+    for _ in range(4):  # 2^46 of each count at most
+        worker(shard.address, Fake(line="d2d4", score=90, nodes=10 ** 13))
+    front = Front(Fake(depth=10 ** 6), shard.address)
+    front.say("go infinite")
+    wait_until(lambda: most_nodes(front.lines["out"]) > 2 ** 48, "nodes of all")
+    wait_until(lambda: any(row["reached"] > 100 for row in top(shard.address)[1]["job"]), "the depth in top")
+    front.say("stop")
+    equal(front.expect(BEST)[1], "d2d4")
+    front.quit()
+
+
 def test_a_mate_comes_first_and_a_bad_one_last():
     shard = Shard()
     worker(shard.address, Fake(line="a2a3", mate=-2))
@@ -730,8 +743,8 @@ def test_the_worker_of_compose():
     return None
 
 
-TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_a_mate_comes_first_and_a_bad_one_last,
-         test_limits_reach_the_others, test_ponder, test_ponderhit_to_an_engine_that_dies_before_its_search,
+TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_more_nodes_than_a_report_has,
+         test_a_mate_comes_first_and_a_bad_one_last, test_limits_reach_the_others, test_ponder, test_ponderhit_to_an_engine_that_dies_before_its_search,
          test_options_agree_or_the_worker_is_left_out,
          test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails, test_any_faults_at_any_time,
          test_without_an_end_stop_ends, test_isready_is_answered_though_the_engine_reads_none,

@@ -263,10 +263,10 @@ static void publish(struct front *f, uint64_t now)
         const struct engine_voice *own = &f->voice[0];
         struct proto_job_report report = {.job = f->job_id, .instance = f->instance};
         f->report_us = now + REPORT_EVERY_US;
-        report.nodes = own->nodes;
+        job_report_set(&report, &(struct counters){.nodes = own->nodes});
         client_job_report(lane->client, &report, now);
         report.instance = 0;
-        report.nodes += sum.counters.nodes;
+        job_report_set(&report, &(struct counters){.nodes = own->nodes + sum.counters.nodes});
         report.depth = (uint8_t)own->depth;
         report.score = (int16_t)own->score;
         report.line = proto_text_of(own->line);
