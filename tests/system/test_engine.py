@@ -160,7 +160,7 @@ def test_all_vote_and_all_nodes_count():
 
 
 def test_more_nodes_than_a_report_has():
-    shard = Shard()
+    shard, begin = Shard(), time.monotonic()
     for _ in range(4):  # 2^46 of each count at most
         worker(shard.address, Fake(line="d2d4", score=90, nodes=10 ** 13))
     front = Front(Fake(depth=10 ** 6), shard.address)
@@ -169,6 +169,9 @@ def test_more_nodes_than_a_report_has():
     wait_until(lambda: any(row["reached"] > 100 for row in top(shard.address)[1]["job"]), "the depth in top")
     front.say("stop")
     equal(front.expect(BEST)[1], "d2d4")
+    seconds = time.monotonic() - begin
+    for line, nodes, nps in re.findall(r"^(.* nodes (\d+) nps (\d+) .*)$", front.out(), re.M):
+        check(int(nps) * seconds > 0.9 * int(nodes), line)
     front.quit()
 
 

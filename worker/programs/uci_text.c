@@ -124,7 +124,7 @@ bool uci_info_read(const char *text, struct uci_info *out)
     return true;
 }
 
-void uci_info_total(const char *text, uint64_t nodes, uint64_t nps, char *out, size_t size)
+void uci_info_total(const char *text, uint64_t nodes, double nps, char *out, size_t size)
 {
     size_t used = 0;
     out[0] = '\0';
@@ -138,8 +138,8 @@ void uci_info_total(const char *text, uint64_t nodes, uint64_t nps, char *out, s
             return;
         }
         if (is_other && isdigit((unsigned char)*rest)) {
-            used += (size_t)snprintf(out + used, size - used, "%.*s %llu", (int)(gap + length),
-                                     text, (unsigned long long)(is_nodes ? nodes : nps));
+            used += (size_t)snprintf(out + used, size - used, "%.*s %.0f", (int)(gap + length),
+                                     text, is_nodes ? (double)nodes : nps);
             text = rest + strcspn(rest, blanks);
         } else {
             used += (size_t)snprintf(out + used, size - used, "%.*s", (int)(gap + length), text);

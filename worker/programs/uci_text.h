@@ -39,7 +39,7 @@ struct uci_info {
 /* False: it is no `info` line, or is one for people (`string`). */
 bool uci_info_read(const char *text, struct uci_info *out);
 /* Copies an `info` line with other numbers of nodes and nodes a second, where it has some. */
-void uci_info_total(const char *text, uint64_t nodes, uint64_t nps, char *out, size_t size);
+void uci_info_total(const char *text, uint64_t nodes, double nps, char *out, size_t size);
 /* "cp 31", "mate -2" */
 void uci_score_text(int score, char *out, size_t size);
 

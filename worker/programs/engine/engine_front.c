@@ -364,8 +364,8 @@ static void say_line(struct front *f, struct engine_voice *v, uint64_t now)
     const uint64_t us = now > f->begin_us ? now - f->begin_us : 1;
     uci_score_text(v->score, score, sizeof score);
     engine_rules_cut(&f->rules, v->line);
-    printf("info depth %u score %s nodes %" PRIu64 " nps %" PRIu64 " time %" PRIu64 " pv %s\n",
-           v->depth, score, nodes, nodes * 1000000 / us, us / 1000, v->line);
+    printf("info depth %u score %s nodes %" PRIu64 " nps %.0f time %" PRIu64 " pv %s\n", v->depth,
+           score, nodes, 1e6 * (double)nodes / (double)us, us / 1000, v->line);
 }
 
 static void say_move(struct front *f, const struct engine_voice *v)
@@ -614,9 +614,9 @@ static void say_info(struct front *f, const char *line, uint64_t now)
         printf("%s\n", line);
         return;
     }
-    const uint64_t us = now > f->begin_us ? now - f->begin_us : 1;
+    const double us = now > f->begin_us ? (double)(now - f->begin_us) : 1;
     uci_info_total(line, info.nodes + sum.counters.nodes,
-                   info.nps + sum.counters.nodes * 1000000 / us, text, sizeof text);
+                   (double)info.nps + 1e6 * (double)sum.counters.nodes / us, text, sizeof text);
     printf("%s\n", text);
 }
 
