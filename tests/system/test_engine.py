@@ -522,6 +522,16 @@ def test_another_game():
         front.quit()
 
 
+def test_castling_is_as_the_engine_writes_it():
+    """Without UCI_Chess960, also where the Q of KQkq can only be the rook on b1."""
+    shard, other = Shard(), Fake(line="e1g1", score=90)
+    worker(shard.address, other)
+    front = Front(Fake(line="e1g1"), shard.address)
+    front.say("position fen r3k2r/8/8/8/8/8/8/1R2K2R w KQkq - 0 1")
+    wait_until(lambda: equal(front.go("go movetime 50")[0], "e1g1") or searches(other), "help")
+    front.quit()
+
+
 def test_help_while_the_own_engine_starts_again():
     """Or never does."""
     shard, own = Shard(), Fake(depth=10 ** 6)
@@ -752,7 +762,7 @@ TESTS = [test_it_acts_like_the_engine, test_all_vote_and_all_nodes_count, test_m
          test_another_engine_is_left_alone, test_alone_without_shards, test_kills, test_the_own_engine_fails, test_any_faults_at_any_time,
          test_without_an_end_stop_ends, test_isready_is_answered_though_the_engine_reads_none,
          test_a_bestmove_counts_for_the_last_go, test_a_bestmove_counts_that_is_read_late,
-         test_a_workers_engine_fails, test_a_workers_engine_clears_its_memory, test_a_long_name, test_another_game,
+         test_a_workers_engine_fails, test_a_workers_engine_clears_its_memory, test_a_long_name, test_another_game, test_castling_is_as_the_engine_writes_it,
          test_help_while_the_own_engine_starts_again, test_the_last_helper_dies,
          test_an_open_job_is_remembered, test_two_front_ends, test_a_long_game, test_the_end_of_the_input_awaits_the_move, test_nothing_is_left,
          test_commands_that_are_wrong, test_metrics, test_keys, test_the_worker_of_compose]

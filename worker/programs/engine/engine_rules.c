@@ -48,7 +48,8 @@ static bool begin(struct job *job, const char *fen, bool is_chess960)
         job->game->format(job->position, text);
         ok = job_set_position(job, job->game, text, why, sizeof why) == ERR_OK;
     }
-    return ok;
+    /* Without the option each engine writes such castling in its own way. */
+    return ok && (is_chess960 || !((struct chess_position *)job->position)->chess960);
 }
 
 void engine_rules_set(struct engine_rules *rules, const char *position, bool is_chess,

@@ -1,6 +1,6 @@
 /* engine_rules: the position of a "position" command under our own rules of chess, as far as these
  * are its rules: which moves may be played, and a shorter way to write it. About other games and
- * variants nothing is known.
+ * variants, and Chess960 without its option, nothing is known.
  *
  * Threads: one at a time. Memory: a position. */
 #ifndef WORKER_PROGRAMS_ENGINE_ENGINE_RULES_H
