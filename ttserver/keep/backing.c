@@ -102,25 +102,16 @@ static enum err take_over(struct backing *b, struct backing_shard *shard, char *
     if (err != ERR_OK) {
         return err;
     }
-    uint64_t flushed = ttcore_ledger_read(&shard->ledger->flushed);
-    /* The Redis may have read a file from before the flush, whose results must not come back. */
-    bool was_flushed = flushed != 0;
-    if (now.place != 0 && was_flushed) {
-        err = backing_link_forget(b->link, &now, why);
-        now.place = err == ERR_OK ? 0 : now.place;
-    } else if (now.place != 0 && (now.place != shard->own.place || !shard->is_read)) {
+    const bool is_own = now.place == shard->own.place;
+    shard->old = is_own ? shard->old : now;
+    /* The Redis may have read a file from before a flush: then the sweep forgets it. */
+    shard->flushed = 0;
+    if (ttcore_ledger_read(&shard->ledger->flushed) == shard->flushed && now.place != 0 &&
+        !(is_own && shard->is_read)) {
         err = read_results(b, shard, &now, why);
     }
-    if (err != ERR_OK) {
-        return err;
-    }
-    shard->flushed = flushed;
-    shard->is_read = true;
-    if (now.place != 0 && now.place != shard->own.place) {
-        shard->old = now;
-        return ERR_OK;
-    }
-    return claim(b, shard, &now, why);
+    shard->is_read = shard->is_read || err == ERR_OK;
+    return err == ERR_OK && (is_own || now.place == 0) ? claim(b, shard, &now, why) : err;
 }
 
 /* ---- writing behind ---- */
@@ -198,12 +189,12 @@ static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
     uint64_t flushed = ttcore_ledger_read(&ledger->flushed);
     if (flushed != shard->flushed) {
         err = backing_link_forget(b->link, &shard->own, why);
-        if (err == ERR_OK && shard->old.place != 0) {
-            err = backing_link_forget(b->link, &shard->old, why);
-        }
+        err = err ? err : backing_link_forget(b->link, &shard->old, why);
+        err = err ? err : backing_link_set_record(b->link, shard->name, &shard->own, why);
         if (err != ERR_OK) {
             return err;
         }
+        shard->old = (struct backing_record){0};
         shard->flushed = flushed;
         set_again(shard, 1);
     }
@@ -223,7 +214,7 @@ static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
     if (err == ERR_OK && shard->old.place != 0) {
         err = backing_link_set_record(b->link, shard->name, &shard->own, why);
         err = err ? err : backing_link_forget(b->link, &shard->old, why);
-        shard->old.place = err == ERR_OK ? 0 : shard->old.place;
+        shard->old = err == ERR_OK ? (struct backing_record){0} : shard->old;
     }
     if (err == ERR_OK) {
         atomic_store_explicit(&ledger->backed, deep, memory_order_release);

@@ -39,7 +39,7 @@ struct backing_shard {
     struct backing_record old; /* another place's, removed when all is written; or place 0 */
     struct tt_results *results; /* borrowed from attach to end */
     struct ttcore_ledger *ledger;
-    uint64_t flushed; /* ledger.flushed as it was */
+    uint64_t flushed; /* so many flushes of the ledger's are done in the Redis */
     bool is_read; /* what Redis had under the name when this process began */
 };
 
