@@ -93,7 +93,7 @@ void redis_call_free(struct redis_call *call)
 struct redis_call *redis_call_make_words(enum redis_call_kind kind, unsigned argc,
                                          const char *const *argv)
 {
-    size_t length[6];
+    size_t length[8];
     for (unsigned i = 0; i < argc; i++) {
         length[i] = strlen(argv[i]);
     }

@@ -136,7 +136,7 @@ struct redis_call *redis_call_make(enum redis_call_kind kind, int script, unsign
                                    unsigned argc, const char *const *argv, const size_t *length);
 /* Frees a call. One with a password is wiped. Accepts NULL. */
 void redis_call_free(struct redis_call *call);
-/* A command of up to 6 plain words. */
+/* A command of up to 8 plain words. */
 struct redis_call *redis_call_make_words(enum redis_call_kind kind, unsigned argc,
                                          const char *const *argv);
 

@@ -299,12 +299,13 @@ def what_was_flushed_while_redis_was_away_does_not_come_back():
 
 @needs_redis
 def what_was_flushed_does_not_come_back_with_an_older_file():
-    for place in (None, "1"):  # 1: saved while the shard wrote all again, with the record of an earlier place
+    # The file is of an older version, or saved while the shard wrote all again, with the record of an earlier place.
+    for command, *words in (("HDEL", "stamp"), ("HSET", "place", "1")):
         with shard_over_redis() as (redis, port, server):
+            server.query(Client.flush)  # not the one that counts
             fill(server)
             wait_written(server)
-            if place:
-                redis.command("HSET", name_of(port), "place", place)
+            redis.command(command, name_of(port), *words)
             equal(redis.command("SAVE"), "OK")
             server.query(Client.flush)
             wait_until(lambda: redis.command("DBSIZE") <= 1, "Redis forgets")
@@ -318,6 +319,23 @@ def what_was_flushed_does_not_come_back_with_an_older_file():
             equal(deep(server), after)
             server.kill()
             equal(deep(shard(redis, port)), after)
+
+
+@needs_redis
+def a_lost_connection_after_a_flush_forgets_nothing_more():
+    def forgotten():
+        return redis.info("commandstats")["cmdstat_unlink"].split(",")[0]
+    with shard_over_redis() as (redis, _, server):
+        fill(server)
+        wait_written(server)
+        server.query(Client.flush)
+        wait_until(lambda: redis.command("DBSIZE") <= 1, "Redis forgets")
+        fill(server)
+        wait_written(server)
+        before = forgotten()
+        redis.command("CLIENT", "KILL", "TYPE", "normal")
+        server.wait_line("connected again", "err")
+        equal(forgotten(), before)
 
 
 def name_of(port):
@@ -467,6 +485,7 @@ TESTS = [
     what_was_flushed_does_not_come_back,
     what_was_flushed_while_redis_was_away_does_not_come_back,
     what_was_flushed_does_not_come_back_with_an_older_file,
+    a_lost_connection_after_a_flush_forgets_nothing_more,
     a_record_of_no_possible_table_is_none,
     a_signal_ends_it_while_it_reads,
     a_redis_that_lies_is_one_event,

@@ -104,8 +104,8 @@ static enum err take_over(struct backing *b, struct backing_shard *shard, char *
     }
     const bool is_own = now.place == shard->own.place;
     shard->old = is_own ? shard->old : now;
-    /* The Redis may have read a file from before a flush: then the sweep forgets it. */
-    shard->flushed = 0;
+    /* With another stamp it may have read a file from before a flush: then the sweep forgets it. */
+    shard->flushed = now.stamp == shard->own.stamp ? shard->flushed : 0;
     if (ttcore_ledger_read(&shard->ledger->flushed) == shard->flushed && now.place != 0 &&
         !(is_own && shard->is_read)) {
         err = read_results(b, shard, &now, why);
@@ -188,6 +188,7 @@ static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
     /* 1. Forget what was flushed. */
     uint64_t flushed = ttcore_ledger_read(&ledger->flushed);
     if (flushed != shard->flushed) {
+        shard->own.stamp = clock_unique();
         err = backing_link_forget(b->link, &shard->own, why);
         err = err ? err : backing_link_forget(b->link, &shard->old, why);
         err = err ? err : backing_link_set_record(b->link, shard->name, &shard->own, why);
@@ -329,7 +330,7 @@ enum err backing_attach(struct backing *b, unsigned index, struct tt_results *re
     }
     shard->results = results;
     shard->ledger = ledger;
-    shard->own = (struct backing_record){place, results->buckets};
+    shard->own = (struct backing_record){place, results->buckets, 0};
     if (b->link == NULL) {
         set_again(shard, 1);
         ttcore_ledger_add(&ledger->backing_lost, 1);

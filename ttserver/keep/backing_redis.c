@@ -205,11 +205,12 @@ static bool number_of(const redisReply *reply, int base, uint64_t *out)
 
 static void take_record(void *context, const redisReply *reply)
 {
-    struct backing_record record, *out = context;
-    bool is_one = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+    struct backing_record record = {0}, *out = context;
+    bool is_one = reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
                   number_of(reply->element[0], 16, &record.place) &&
                   number_of(reply->element[1], 10, &record.buckets) &&
-                  record.buckets <= BACKING_BUCKETS_MAX;
+                  record.buckets <= BACKING_BUCKETS_MAX &&
+                  (number_of(reply->element[2], 16, &record.stamp) || record.stamp == 0);
     *out = is_one ? record : (struct backing_record){0};
 }
 
@@ -218,18 +219,20 @@ enum err backing_link_record(struct backing_link *link, const char *name,
 {
     char key[BACKING_NAME_MAX + 32];
     record_key(name, key);
-    return call(link, 4, (const char *[]){"HMGET", key, "place", "buckets"}, take_record, out, why);
+    return call(link, 5, (const char *[]){"HMGET", key, "place", "buckets", "stamp"}, take_record,
+                out, why);
 }
 
 enum err backing_link_set_record(struct backing_link *link, const char *name,
                                  const struct backing_record *record, char why[REDIS_WHY_MAX])
 {
-    char key[BACKING_NAME_MAX + 32], place[32], buckets[32];
+    char key[BACKING_NAME_MAX + 32], place[32], buckets[32], stamp[32];
     record_key(name, key);
     snprintf(place, sizeof place, "%016" PRIx64, record->place);
     snprintf(buckets, sizeof buckets, "%" PRIu64, record->buckets);
-    return call(link, 6, (const char *[]){"HSET", key, "place", place, "buckets", buckets}, NULL,
-                NULL, why);
+    snprintf(stamp, sizeof stamp, "%016" PRIx64, record->stamp);
+    const char *word[] = {"HSET", key, "place", place, "buckets", buckets, "stamp", stamp};
+    return call(link, sizeof word / sizeof *word, word, NULL, NULL, why);
 }
 
 /* ---- slices ---- */

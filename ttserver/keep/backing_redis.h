@@ -1,7 +1,7 @@
 /* backing_redis: what a shard's results are in a Redis, and the calls that put them there and get
  * them back.
  *
- *     abdada:backing:NAME           hash: place (16 hexadecimal digits), buckets (of the table)
+ *     abdada:backing:NAME           hash: place and stamp (hexadecimal), buckets (of the table)
  *     abdada:backing:PLACE:SLICE    hash: of SLICE (hexadecimal), 128 buckets of the table: field
  * is the bucket's number in it, 0..127, value is its entries of the depth that is kept, 15 bytes
  * each (common/tt/snapshot.h)
@@ -38,6 +38,7 @@ struct backing_link;
 struct backing_record {
     uint64_t place; /* 0: there is no record */
     uint64_t buckets;
+    uint64_t stamp; /* drawn for the last flush, set when all before it is removed; or 0 */
 };
 
 static inline uint64_t backing_slices(uint64_t buckets)
