@@ -129,8 +129,7 @@ static enum err write_batch(struct backing *b, struct backing_shard *shard, stru
                             char *why)
 {
     enum err err = backing_link_flush(b->link, why);
-    for (unsigned i = 0; err != ERR_OK && i < batch->count;
-         i++) { /* they are to be written again */
+    for (unsigned i = 0; err != ERR_OK && i < batch->count; i++) { /* to be written again */
         for (unsigned w = 0; w < WORDS_EACH_SLICE; w++) {
             _Atomic uint64_t *word =
                 &shard->ledger->unwritten[batch->at[i].slice * WORDS_EACH_SLICE + w];
@@ -224,13 +223,15 @@ static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
     return err;
 }
 
-/* The loop has ended with an error: these results are not in the Redis. */
+/* The loop has ended with an error: the Redis may lack these results. */
 static void say_unwritten(struct backing *b, const char *why)
 {
     for (unsigned i = 0; i < b->options.shards; i++) {
         struct ttcore_ledger *ledger = b->shard[i].ledger;
-        const uint64_t unwritten =
-            ttcore_ledger_read(&ledger->deep) - ttcore_ledger_read(&ledger->backed);
+        const uint64_t deep = ttcore_ledger_read(&ledger->deep);
+        const uint64_t unwritten = ttcore_ledger_read(&ledger->again) != 0
+                                       ? deep + ttcore_ledger_read(&ledger->restored)
+                                       : deep - ttcore_ledger_read(&ledger->backed);
         if (unwritten > 0) {
             ttcore_ledger_add(&ledger->backing_lost, 1);
             log_line(b->options.program,
