@@ -155,6 +155,9 @@ static enum err find_place(char out[SNAPSHOT_PATH_MAX], const struct disk_port *
                            const char *path, char *why)
 {
     struct stat at;
+    if (check_path(path, why) != ERR_OK) {
+        return ERR_RANGE;
+    }
     bool is_there = disk->lstat(disk->self, path, &at) == 0;
     snprintf(out, SNAPSHOT_PATH_MAX, "%s", path);
     if (is_there && S_ISLNK(at.st_mode)) {
@@ -212,9 +215,6 @@ static void free_writer(struct snapshot_writer **writer)
 enum err snapshot_create(struct snapshot_writer **out, const struct disk_port *disk,
                          const char *path, uint64_t place, char why[SNAPSHOT_WHY_MAX])
 {
-    if (check_path(path, why) != ERR_OK) {
-        return ERR_RANGE;
-    }
     struct snapshot_writer *w = sodium_init() < 0 ? NULL : calloc(1, sizeof *w);
     if (w == NULL) {
         return FAIL(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM));
@@ -496,13 +496,12 @@ void snapshot_close(struct snapshot_reader **reader)
 }
 
 /* Not of the file itself: that is another one after each snapshot. */
-enum err snapshot_lock(int *out, const struct disk_port *disk, const char *path,
+enum err snapshot_lock(int *out, const struct disk_port *disk, char path[SNAPSHOT_PATH_MAX],
                        char why[SNAPSHOT_WHY_MAX])
 {
     char place[SNAPSHOT_PATH_MAX], lock[NEW_PATH_MAX];
     struct stat at;
-    enum err err = check_path(path, why);
-    err = err ? err : find_place(place, disk, path, why);
+    enum err err = find_place(place, disk, path, why);
     if (err != ERR_OK) {
         return err;
     }
@@ -520,6 +519,7 @@ enum err snapshot_lock(int *out, const struct disk_port *disk, const char *path,
     }
     if (err == ERR_OK) {
         *out = fd;
+        snprintf(path, SNAPSHOT_PATH_MAX, "%s", place);
     } else if (fd >= 0) {
         disk->close(disk->self, fd);
     }

@@ -74,10 +74,10 @@ void snapshot_close(struct snapshot_reader **reader);
 void snapshot_pack(uint8_t at[SNAPSHOT_ENTRY_BYTES], const struct tt_scanned *entry);
 enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct tt_scanned *out);
 
-/* For one that keeps its results at PATH: holds PATH.lock (of a symbolic link, beside the file that
- * it leads to), an empty file that stays, until *fd is closed or the process ends. ERR_EXIST:
- * another process does; ERR_RANGE; ERR_IO. */
-enum err snapshot_lock(int *fd, const struct disk_port *disk, const char *path,
+/* For one that keeps its results at PATH: holds PATH.lock, an empty file that stays, until *fd is
+ * closed or the process ends. A symbolic link is replaced in PATH by the file that it leads to.
+ * ERR_EXIST: another process does; ERR_RANGE; ERR_IO. */
+enum err snapshot_lock(int *fd, const struct disk_port *disk, char path[SNAPSHOT_PATH_MAX],
                        char why[SNAPSHOT_WHY_MAX]);
 
 /* Renames PATH to PATH.bad, over an earlier one, so that a refused file is not overwritten. */

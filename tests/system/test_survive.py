@@ -210,6 +210,25 @@ def a_torn_or_foreign_file_is_set_aside_and_the_shard_begins_empty():
             server.end()
 
 
+def a_link_stays_and_the_file_that_it_leads_to_is_set_aside():
+    with folder_of_its_own() as folder:
+        path, link = (os.path.join(folder, name) for name in ("results", "link"))
+        with open(path, "wb") as file:
+            file.write(b"PGDMP, say")
+        os.symlink(path, link)
+        server = shard(link)
+        server.wait_line(rf"{path}: .*\.bad", "err")
+        wait_until(lambda: server.stats()["snapshots"] == 1, "a file to which the link leads")
+        server.kill()
+        server = shard(link)
+        os.replace(link, link + ".old")
+        before = fill(server)
+        equal(server.end(), 0)
+        equal(sorted(os.listdir(folder)), ["link.old", "results", "results.bad", "results.lock"])
+        equal(os.readlink(link + ".old"), path)
+        equal(shard(path).query(lambda c: c.scan()), before)
+
+
 def a_file_that_cannot_be_read_stays_and_the_start_fails():
     with folder_of_its_own() as folder:
         path = os.path.join(folder, "results")
@@ -338,6 +357,7 @@ TESTS = [
     each_shard_has_its_own_file_and_place,
     a_torn_or_foreign_file_is_set_aside_and_the_shard_begins_empty,
     shards_with_copies_of_one_file_say_so_and_both_serve,
+    a_link_stays_and_the_file_that_it_leads_to_is_set_aside,
     a_file_that_cannot_be_read_stays_and_the_start_fails,
     a_start_that_fails_leaves_the_file,
     a_full_disk_is_one_line_and_the_shard_serves_on,

@@ -26,7 +26,7 @@ enum { KEEP_FILE_LINE_MAX = SNAPSHOT_WHY_MAX + 128 };
 struct keep_file {
     /* fixed after open; from fill to close */
     const struct disk_port *disk; /* NULL: it is closed */
-    char path[SNAPSHOT_PATH_MAX];
+    char path[SNAPSHOT_PATH_MAX]; /* of a symbolic link, the file that it led to at open */
     int lock; /* descriptor; negative: none */
     const struct tt_results *results; /* borrowed */
     struct ttcore_ledger *ledger; /* borrowed */

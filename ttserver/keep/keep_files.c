@@ -51,6 +51,8 @@ void keep_files_fill(struct keep_files *s, unsigned shard, struct tt_results *re
     uint64_t begin_us = clock_us();
     uint64_t total = keep_file_fill(file, results, ledger, place);
     say(s, file);
+    /* A refused file is replaced at once: a symbolic link to none would fail the next start. */
+    s->is_wanted = s->is_wanted || file->line[0] != '\0';
     if (file->is_whole) {
         log_line(s->options.program, "%s: %" PRIu64 " results read in %" PRIu64 " ms", file->path,
                  total, (clock_us() - begin_us) / 1000);
