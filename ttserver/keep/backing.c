@@ -214,9 +214,9 @@ static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
     if (err == ERR_OK && shard->old.place != 0) {
         err = backing_link_set_record(b->link, shard->name, &shard->own, why);
         err = err ? err : backing_link_forget(b->link, &shard->old, why);
-        shard->old = err == ERR_OK ? (struct backing_record){0} : shard->old;
     }
     if (err == ERR_OK) {
+        shard->old = (struct backing_record){0};
         atomic_store_explicit(&ledger->backed, deep, memory_order_release);
         set_again(shard, 0);
     }
