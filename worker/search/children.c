@@ -260,6 +260,8 @@ static struct tt_peek peek_of(struct search *s, const struct node *n, struct you
         int scout_depth;
         game->make(s->position, n->moves[at].move);
         child->key = node_key(s);
+        child->is_drawn =
+            !s->options.strict && game->drawn != NULL && game->drawn(s->position, n->ply + 1) != 0;
         child->full = (uint8_t)child_depth(s, n, at, &scout_depth);
         child->depth = (uint8_t)scout_depth;
         child->known = true;
@@ -279,7 +281,8 @@ static void take_peeked(struct search *s, struct node *n, struct young *y, unsig
     const int alpha = bound_down(n->beta), beta = bound_down(n->alpha_now);
     const bool strict = s->options.strict;
     int score;
-    if ((tt_ops_resolves(&found, child->full, strict, alpha, beta, &score) ||
+    if (!child->is_drawn &&
+        (tt_ops_resolves(&found, child->full, strict, alpha, beta, &score) ||
          (tt_ops_resolves(&found, child->depth, strict, alpha, beta, &score) && score >= beta)) &&
         node_is_score(s, score)) {
         n[1].pv.length = 0;

@@ -30,7 +30,8 @@ struct child {
     uint64_t key;
     uint8_t depth; /* remaining at its first visit */
     uint8_t full; /* remaining without reductions: a value that raises alpha needs this depth */
-    bool known; /* key and depths are computed */
+    bool known; /* key, depths and the next are computed */
+    bool is_drawn; /* here, on this path: the table's value is not its own */
     bool done;
     bool deferred; /* counted once in `deferred` */
 };

@@ -284,12 +284,13 @@ static bool is_disproved(const struct search *s, const struct node *n)
            n->known_upper > -GAME_PROVED_MIN;
 }
 
-/* In the window that was asked for. */
+/* In the window that was asked for, and as deep. */
 static enum search_visit search_again(struct search *s, struct node *n)
 {
     const uint64_t path = n->path;
     n->alpha = n->ask.alpha;
     n->beta = n->ask.beta;
+    n->depth = n->ask.depth;
     n->distrusts = true;
     enum search_visit visit = node_search(s, n);
     n->distrusts = false;

@@ -63,12 +63,18 @@ static bool tree_solve(void *position, int alpha, int beta, const struct game_so
 enum { DRAWN_PLY = 4 };
 static unsigned drawn_as; /* every position at DRAWN_PLY; 0: none */
 static bool selects_full;
+static int planted; /* outside of a search: what the table has of all children of the root */
 
 static unsigned tree_drawn(const void *position, unsigned ply)
 {
     (void)ply;
     const struct tree_position *p = position;
     return p->ply == DRAWN_PLY ? drawn_as : 0;
+}
+
+static unsigned tree_drawn_at_once(const void *position, unsigned ply)
+{
+    return ply == 1 && ((const struct tree_position *)position)->ply == 1 ? ply + 1 : 0;
 }
 
 static uint64_t tree_counted_key(const void *position)
@@ -108,6 +114,7 @@ static void plain_await(void *self, const struct tt_ask *ask, struct table_ticke
 {
     struct asked *a = self;
     a->inner.await(a->inner.self, ask, ticket, answer);
+    answer->nproc = planted != 0 ? 2 : answer->nproc;
 }
 
 static void plain_store(void *self, const struct table_ticket *ticket, const struct tt_store *store)
@@ -133,6 +140,11 @@ static void plain_peek(void *self, const struct tt_peek *peek, unsigned count, b
 {
     struct asked *a = self;
     a->inner.peek(a->inner.self, peek, count, near, out);
+    const struct tree_position *p = search_position(a->search);
+    for (unsigned i = 0; planted != 0 && p->ply == 0 && i < count; i++) {
+        out[i].lower = out[i].upper = (int16_t)-planted;
+        out[i].depth = UINT8_MAX;
+    }
 }
 
 static unsigned plain_depth(void *self, unsigned iteration, bool *sees_foreign)
@@ -482,6 +494,19 @@ static void a_draw_of_the_path_reaches_no_table(void **state)
     drawn_as = 0;
 }
 
+/* In a node with other searchers children take values from the table without a visit. */
+static void a_child_that_is_a_draw_here_has_no_value_of_the_table(void **state)
+{
+    (void)state;
+    struct game game = game_tree;
+    solve_plies(0);
+    planted = 500;
+    assert_int_equal(run_with(&game, TREE_DEPTH, 0, 1, false).result.score, planted);
+    game.drawn = tree_drawn_at_once;
+    assert_int_equal(run_with(&game, TREE_DEPTH, 0, 1, false).result.score, 0);
+    planted = 0;
+}
+
 static void the_algorithms_are_a_table(void **state)
 {
     (void)state;
@@ -517,6 +542,7 @@ int main(void)
         T(the_game_says_which_depths_are_searched),
         T(the_game_says_how_wide_the_first_window_is),
         T(a_draw_of_the_path_reaches_no_table),
+        T(a_child_that_is_a_draw_here_has_no_value_of_the_table),
         T(the_algorithms_are_a_table),
     };
     return cmocka_run_group_tests_name("search_game", tests, NULL, NULL);
