@@ -153,9 +153,10 @@ TTCORE_HANDLERS(HANDLER)
 /* A front-end whose connection broke comes back as another session of the same instance. */
 bool ttcore_owns_job(const struct ttcore *core, const struct ttcore_job *job,
                      const struct ttcore_session *session);
-/* Pushes every open job to a run of targets. */
-void ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions, uint32_t first,
-                      uint32_t targets);
+/* Pushes the open jobs from that slot on to a run of targets, as many as a connection's queue has
+ * room for. Returns the slot to go on from, or 0 after the last. */
+uint32_t ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions, uint32_t from,
+                          uint32_t first, uint32_t targets);
 /* The jobs of a session have no owner from now on ... */
 void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session);
 /* ... until this drops them and stops them at the workers, once for all sessions that ended. */

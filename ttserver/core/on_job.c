@@ -266,16 +266,22 @@ void ttcore_on_job_report(struct ttcore_call *call)
     }
 }
 
-void ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions, uint32_t first,
-                      uint32_t targets)
+uint32_t ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions, uint32_t from,
+                          uint32_t first, uint32_t targets)
 {
     const struct ttcore_jobs *jobs = &core->jobs;
-    for (uint32_t i = 0; i < jobs->max && jobs->open > 0; i++) {
+    uint32_t bytes = 0;
+    for (uint32_t i = from; i < jobs->max && jobs->open > 0; i++) {
         const struct ttcore_job *job = &jobs->slot[i];
+        bytes += job->is_open ? job->length : 0;
+        if (bytes > TTCORE_PUSH_BYTES) {
+            return i;
+        }
         if (job->is_open) {
             ttcore_actions_send_bytes(actions, job->bytes, job->length, first, targets);
         }
     }
+    return 0;
 }
 
 void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session)

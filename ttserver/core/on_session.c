@@ -77,33 +77,48 @@ void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *acti
     }
 }
 
-static void note_pushed(const struct ttcore *core, struct ttcore_session *session)
+/* Pushes jobs to these workers, which all have got those before slot `from`. */
+static void push(struct ttcore *core, struct ttcore_actions *actions, uint32_t from,
+                 struct ttcore_session *const *worker, uint32_t first, uint32_t workers)
 {
-    session->push_after_us = core->now_us + ttcore_heartbeat_us(core) / PUSHES_PER_HEARTBEAT;
-    session->push_owed = false;
+    const uint32_t next = ttcore_push_jobs(core, actions, from, first, workers);
+    for (uint32_t i = 0; i < workers; i++) {
+        if (from == 0) {
+            worker[i]->push_after_us =
+                core->now_us + ttcore_heartbeat_us(core) / PUSHES_PER_HEARTBEAT;
+        }
+        worker[i]->push_from = next;
+        worker[i]->push_owed = next != 0;
+        core->pushes_owed = core->pushes_owed || next != 0;
+    }
 }
 
+/* One tick pushes one part of the jobs, to all for whom it is the next. The first who is left out
+ * is the first of the next tick. */
 void ttcore_push_owed(struct ttcore *core, struct ttcore_actions *actions)
 {
-    uint32_t first = actions->targets, workers = core->sessions.of_role[PROTO_WORKER];
+    struct ttcore_session *worker[TTCORE_OWED_PER_TICK];
+    const uint32_t first = actions->targets, workers = core->sessions.of_role[PROTO_WORKER];
+    uint32_t count = 0, next = workers;
     bool owed = false;
     for (uint32_t i = 0; core->pushes_owed && i < workers; i++) {
-        core->next_owed = core->next_owed < workers ? core->next_owed : 0;
-        struct ttcore_session *s = ttcore_sessions_worker_at(&core->sessions, core->next_owed);
-        bool is_due = s->push_owed && core->now_us >= s->push_after_us;
-        if (is_due && actions->targets - first == TTCORE_OWED_PER_TICK) {
-            owed = true;
-            break; /* its turn is the first of the next tick */
-        }
-        owed = owed || (s->push_owed && !is_due);
-        if (is_due) {
-            note_pushed(core, s);
+        const uint32_t index = (core->next_owed + i) % workers;
+        struct ttcore_session *s = ttcore_sessions_worker_at(&core->sessions, index);
+        const bool is_due = s->push_owed && (s->push_from > 0 || core->now_us >= s->push_after_us);
+        if (is_due && count < TTCORE_OWED_PER_TICK &&
+            (count == 0 || s->push_from == worker[0]->push_from)) {
+            worker[count++] = s;
             (void)ttcore_target(actions, s);
+        } else {
+            next = is_due && next == workers ? index : next;
+            owed = owed || s->push_owed;
         }
-        core->next_owed++;
     }
+    core->next_owed = next;
     core->pushes_owed = owed;
-    ttcore_push_jobs(core, actions, first, actions->targets - first);
+    if (count > 0) {
+        push(core, actions, worker[0]->push_from, worker, first, count);
+    }
 }
 
 /* PROTOCOL.md section 6 says what a HELLO does; docs/design.md section 3 what a session is. */
@@ -236,11 +251,11 @@ void ttcore_on_hello(struct ttcore_call *call)
     if (core->now_us >= session->push_after_us &&
         ttcore_budget_take(&user->pushes_us, core->now_us, TTCORE_PUSHES_BURST,
                            ttcore_heartbeat_us(core) / TTCORE_PUSHES, 1)) {
-        note_pushed(core, session);
-        ttcore_push_jobs(core, call->actions, 0, 1);
+        push(core, call->actions, 0, &session, 0, 1);
     } else {
         core->count.pushes_put_off++;
         session->push_owed = core->pushes_owed = true;
+        session->push_from = 0;
     }
     send_worker_index(core, session, 0, call->actions);
 }

@@ -20,6 +20,7 @@ enum {
     TTCORE_MEMBERS_PAGE = 128, /* sessions in one MEMBERS_ANSWER, at most */
     TTCORE_JOBS_PAGE = 8, /* jobs in one JOBS_ANSWER, at most */
     TTCORE_INDEXES_PER_TICK = 64, /* worker indexes repeated in one tick */
+    TTCORE_PUSH_BYTES = 48 << 10, /* of jobs for one worker in a step */
     TTCORE_OWED_PER_TICK = 64, /* workers that get the jobs they are owed with one tick */
     TTCORE_REPORTS_BURST = 256, /* of a session, passed on at once ... */
     TTCORE_REPORTS = 200, /* ... and then in a heartbeat */

@@ -39,7 +39,8 @@ struct ttcore_session {
     uint64_t table_id; /* of its HELLO or last SHARE; 0: it does not say */
     uint64_t relayed; /* which SHARE it got last, of those of its table (share_relay) */
     uint64_t push_after_us; /* a HELLO before that is not answered by the open jobs at once ... */
-    bool push_owed; /* ... but with a tick */
+    bool push_owed; /* ... but with ticks: */
+    uint32_t push_from; /* from this slot of the table of jobs on */
     uint64_t reports_us; /* ttcore_budget: of reports passed on */
     uint64_t letters_us; /* ttcore_budget: of letters and joins */
     uint64_t mail_job; /* it gets letters of that job's searchers; 0: none */

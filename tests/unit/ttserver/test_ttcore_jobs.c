@@ -353,14 +353,72 @@ static void jobs_are_bounded(void **state)
     bed_seen(bed, "w1", PROTO_JOB);
 }
 
-static const struct ttcore_peer ann = {7, 0xf, "ann"};
-
 static void hello_of(struct bed *bed, const struct ttcore_peer *peer, const char *who,
                      enum proto_role role, uint64_t instance)
 {
     bed->peer = peer;
     bed_hello_as(bed, who, (struct proto_hello){.role = (uint8_t)role, .instance = instance});
 }
+
+/* A bit for each job from 1 to 64 that the last step sent to `who`, in no more bytes than its
+ * connection takes while others wait there (connection.h). */
+static uint64_t jobs_sent_to(struct bed *bed, const char *who)
+{
+    enum { PART_MAX = 60000 };
+    const struct proto_message *m;
+    uint64_t jobs = 0;
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < bed->actions.messages; i++) {
+        bytes +=
+            bed_is_for(bed, &bed->actions.message[i], who) ? bed->actions.message[i].length : 0;
+    }
+    assert_in_range(bytes, 0, PART_MAX);
+    for (unsigned i = 0; (m = bed_nth(bed, who, i)) != NULL; i++) {
+        jobs |= m->type == PROTO_JOB ? UINT64_C(1) << (m->job.job - 1) : 0;
+    }
+    return jobs;
+}
+
+static void open_jobs_of_many_bytes_reach_a_worker_in_parts(void **state)
+{
+    enum { JOBS = 64 };
+    struct ttcore_options options = bed_options();
+    struct proto_message post = {.type = PROTO_JOB_POST};
+    char text[PROTO_TEXT_MAX], name[16];
+    bed_close(*state);
+    options.jobs_max = JOBS;
+    options.sessions_max = 2 * JOBS;
+    struct bed *bed = *state = bed_open(&options);
+    memset(text, 'x', sizeof text);
+    post.job.game = post.job.position = post.job.algorithm = (struct proto_text){text, sizeof text};
+    for (unsigned i = 0; i < JOBS; i++) {
+        snprintf(name, sizeof name, "front%u", i);
+        hello_of(bed, NULL, name, PROTO_FRONT, 1 + i);
+        post.job.job = 1 + i;
+        bed_say(bed, name, post);
+    }
+    assert_int_equal(bed_figures(bed).jobs, JOBS);
+    hello_of(bed, NULL, "early", PROTO_WORKER, 100);
+    uint64_t early = jobs_sent_to(bed, "early"), late = 0;
+    assert_true(early != 0 && early != UINT64_MAX);
+    for (unsigned tick = 0; tick < 2 * JOBS && (early & late) != UINT64_MAX; tick++) {
+        if (tick == 1) { /* in the middle of it */
+            hello_of(bed, NULL, "late", PROTO_WORKER, 101);
+            late |= jobs_sent_to(bed, "late");
+        }
+        bed->now_us += HEARTBEAT_US / 4;
+        bed_event(bed, TTCORE_TICK);
+        early |= jobs_sent_to(bed, "early");
+        late |= jobs_sent_to(bed, "late");
+    }
+    assert_int_equal(early, UINT64_MAX);
+    assert_int_equal(late, UINT64_MAX);
+    bed->now_us += HEARTBEAT_US / 4;
+    bed_event(bed, TTCORE_TICK);
+    assert_int_equal(jobs_sent_to(bed, "early") | jobs_sent_to(bed, "late"), 0);
+}
+
+static const struct ttcore_peer ann = {7, 0xf, "ann"};
 
 /* Ann posts as many jobs as she may at once. */
 static void ann_has_posted(struct bed *bed, uint64_t wanted)
@@ -457,6 +515,7 @@ int main(void)
         T(a_last_report_comes_after_the_stop),
         T(a_last_report_goes_to_the_last_owner),
         T(jobs_are_bounded),
+        T(open_jobs_of_many_bytes_reach_a_worker_in_parts),
         T(jobs_for_many_workers_are_posted_at_a_lower_rate),
         T(another_users_many_workers_do_not_keep_jobs_from_being_posted),
         T(longest_texts_fit),
