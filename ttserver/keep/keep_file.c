@@ -108,6 +108,7 @@ bool keep_file_write(struct keep_file *file)
     file->line[0] = '\0';
     if (file->writer == NULL) {
         file->changes = ttcore_ledger_read(&ledger->changes);
+        file->flushed = ttcore_ledger_read(&ledger->flushed);
         if (file->is_off || (file->is_whole && file->changes == file->written)) {
             return false;
         }
@@ -126,6 +127,10 @@ bool keep_file_write(struct keep_file *file)
                 file->entries++;
             }
         }
+    }
+    if (err == ERR_OK && file->flushed != ttcore_ledger_read(&ledger->flushed)) {
+        snapshot_abort(&file->writer); /* what was written before the flush must not come back */
+        return true;
     }
     if (err == ERR_OK && file->bucket < results->buckets) {
         return true;

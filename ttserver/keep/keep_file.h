@@ -36,6 +36,7 @@ struct keep_file {
     struct snapshot_writer *writer; /* of the snapshot that is being written; NULL: none */
     uint64_t bucket, entries; /* of it: the next one, those so far */
     uint64_t changes, written; /* ledger.changes when it began; when the last one did */
+    uint64_t flushed; /* ledger.flushed when it began */
     bool is_whole; /* something was written, or read and nothing stored after */
     bool is_refused; /* until fill: `said` is why */
     bool is_off; /* a refused file could not be renamed: it is not overwritten */

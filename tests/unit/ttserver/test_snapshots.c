@@ -74,6 +74,24 @@ static void a_file_is_read_into_the_table(void **state)
     assert_int_equal(ttcore_ledger_read(&b->ledger.restored), ENTRIES);
 }
 
+static void a_flush_begins_a_snapshot_anew(void **state)
+{
+    struct bed *b = *state;
+    write_file(b);
+    assert_int_equal(open_snapshots(b), ERR_OK);
+    fill(b);
+    ttcore_ledger_add(&b->ledger.changes, 1);
+    struct keep_file *file = &b->snapshots.file[0];
+    assert_true(keep_file_write(file)); /* a part of it */
+    tt_results_clear(&b->results);
+    ttcore_ledger_add(&b->ledger.flushed, 1);
+    ttcore_ledger_add(&b->ledger.changes, 1);
+    while (keep_file_write(file)) {
+    }
+    assert_int_equal(ttcore_ledger_read(&b->ledger.snapshots), 1);
+    assert_int_equal(ttcore_ledger_read(&b->ledger.snapshot_entries), 0);
+}
+
 /* Between the check and the reading: part of it is in the table already, which must not be served.
  */
 static void a_file_that_changes_after_its_check_is_set_aside(void **state)
@@ -114,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_file_is_read_into_the_table),
+        TEST(a_flush_begins_a_snapshot_anew),
         TEST(a_file_that_changes_after_its_check_is_set_aside),
         TEST(a_torn_file_is_set_aside_when_the_table_is_filled),
     };
