@@ -302,6 +302,22 @@ def what_was_flushed_while_redis_was_away_does_not_come_back():
 
 
 @needs_redis
+def a_flush_does_not_wait_until_a_whole_table_is_written():
+    with Redis() as redis:
+        port = free_port()
+        redis.kill()
+        server = shard(redis, port, memory="256M")
+        fill(server, keys=20000)
+        redis.run()
+        wait_until(lambda: redis.command("DBSIZE") > 1, "the first results in Redis")
+        server.query(Client.flush)
+        wait_until(lambda: redis.command("DBSIZE") <= 1, "Redis forgets")
+        check(server.stats()["backing_behind"] > 0, "the table was written meanwhile: this shows nothing")
+        server.kill()
+        equal(deep(shard(redis, port, memory="256M")), {})
+
+
+@needs_redis
 def what_was_flushed_does_not_come_back_with_an_older_file():
     # The file is of an older version, or saved while the shard wrote all again, with the record of an earlier place.
     for command, *words in (("HDEL", "stamp"), ("HSET", "place", "1")):
@@ -488,6 +504,7 @@ TESTS = [
     each_shard_of_a_process_has_its_own,
     what_was_flushed_does_not_come_back,
     what_was_flushed_while_redis_was_away_does_not_come_back,
+    a_flush_does_not_wait_until_a_whole_table_is_written,
     what_was_flushed_does_not_come_back_with_an_older_file,
     a_lost_connection_after_a_flush_forgets_nothing_more,
     a_record_of_no_possible_table_is_none,

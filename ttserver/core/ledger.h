@@ -31,7 +31,7 @@ struct ttcore_ledger {
     /* the shard's */
     _Atomic uint64_t changes; /* grows when the table changes */
     _Atomic uint64_t deep; /* results stored that set bits */
-    _Atomic uint64_t flushed; /* how often all was forgotten */
+    _Atomic uint64_t flushed; /* grows when all begins to be forgotten, and when it is */
     /* the threads' */
     _Atomic uint64_t backed; /* as many of `deep` are written */
     _Atomic uint64_t again; /* 1: the whole table is to be written once more */

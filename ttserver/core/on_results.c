@@ -30,6 +30,15 @@ void ttcore_on_scan(struct ttcore_call *call)
     ttcore_reply(call, &answer);
 }
 
+/* At its begin, so that nobody reads or writes more of what it clears, and at its end. */
+static void note_flush(const struct ttcore *core)
+{
+    if (core->options.ledger != NULL) {
+        ttcore_ledger_add(&core->options.ledger->flushed, 1);
+        ttcore_ledger_add(&core->options.ledger->changes, 1);
+    }
+}
+
 /* Round and round, as long as somebody waits: each has what it wants when all buckets were cleared
  * once since it asked. */
 void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions)
@@ -45,10 +54,7 @@ void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions)
     for (unsigned i = 0; i < TTCORE_FLUSHES_MAX; i++) {
         struct ttcore_flush *flush = &core->flush[i];
         if (flush->left > 0 && flush->left <= buckets) {
-            if (core->options.ledger != NULL) {
-                ttcore_ledger_add(&core->options.ledger->flushed, 1);
-                ttcore_ledger_add(&core->options.ledger->changes, 1);
-            }
+            note_flush(core);
             const struct ttcore_session *asker =
                 ttcore_sessions_by_id(&core->sessions, flush->session);
             const struct proto_message answer = {.type = PROTO_FLUSHED,
@@ -84,5 +90,6 @@ void ttcore_on_flush(struct ttcore_call *call)
     *room = (struct ttcore_flush){call->session->id, request, core->results.buckets};
     core->flushes++;
     core->count.flushes++;
+    note_flush(core);
     ttcore_flush_some(core, call->actions);
 }

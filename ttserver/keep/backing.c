@@ -116,6 +116,12 @@ static enum err take_over(struct backing *b, struct backing_shard *shard, char *
 
 /* ---- writing behind ---- */
 
+/* Since the Redis was told last. */
+static bool is_flushed(const struct backing_shard *shard)
+{
+    return ttcore_ledger_read(&shard->ledger->flushed) != shard->flushed;
+}
+
 struct batch {
     unsigned count;
     struct {
@@ -148,13 +154,13 @@ static enum err write_batch(struct backing *b, struct backing_shard *shard, stru
     return ERR_OK;
 }
 
-/* Writes all buckets that are noted. */
+/* Writes all buckets that are noted; ends at a flush. */
 static enum err sweep_table(struct backing *b, struct backing_shard *shard, char *why)
 {
     uint64_t slices = backing_slices(shard->results->buckets);
     struct batch batch = {.begin_us = clock_us()};
     enum err err = ERR_OK;
-    for (uint64_t slice = 0; err == ERR_OK && slice < slices; slice++) {
+    for (uint64_t slice = 0; err == ERR_OK && slice < slices && !is_flushed(shard); slice++) {
         uint64_t *bits = batch.at[batch.count].bits;
         unsigned buckets = 0;
         for (unsigned w = 0; w < WORDS_EACH_SLICE; w++) {
@@ -186,7 +192,7 @@ static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
 
     /* 1. Forget what was flushed. */
     uint64_t flushed = ttcore_ledger_read(&ledger->flushed);
-    if (flushed != shard->flushed) {
+    if (is_flushed(shard)) {
         shard->own.stamp = clock_unique();
         err = backing_link_forget(b->link, &shard->own, why);
         err = err ? err : backing_link_forget(b->link, &shard->old, why);
@@ -209,6 +215,9 @@ static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
         atomic_store_explicit(&ledger->unwritten[w], UINT64_MAX, memory_order_relaxed);
     }
     err = sweep_table(b, shard, why);
+    if (err == ERR_OK && is_flushed(shard)) {
+        return ERR_OK; /* the next sweep begins with that */
+    }
 
     /* 3. Then the record of another place goes, as all that it had is written. */
     if (err == ERR_OK && shard->old.place != 0) {

@@ -262,7 +262,7 @@ static void restore(void *context, const redisReply *reply)
     for (size_t i = 1; is_wanted && i < reply->elements; i += 2) {
         const redisReply *value = reply->element[i];
         size_t count = value->type == REDIS_REPLY_STRING ? value->len / SNAPSHOT_ENTRY_BYTES : 0;
-        for (size_t k = 0; k < count; k++) {
+        for (size_t k = 0; k < count && !was_flushed(r); k++) {
             struct tt_scanned entry;
             const uint8_t *at = (const uint8_t *)value->str + k * SNAPSHOT_ENTRY_BYTES;
             if (snapshot_unpack(at, &entry) == ERR_OK) {
