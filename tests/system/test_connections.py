@@ -275,6 +275,23 @@ def test_few_files_are_enough_for_newcomers_and_new_keys():
         equal(shard.end(), 0, shard.tail())
 
 
+def test_few_files_leave_places_for_other_users():
+    with ring() as keys:
+        shard = Process("ttserver", "--listen", "127.0.0.1:0", "--memory", "32M", "--keys", keys, files=(120, 120))
+        address = shard.wait_line(r"^ready (\S+)$")[0][1]
+        with closing([]) as peers:
+            for _ in range(120):
+                peers.append(client.Client(address, keys=client.keys_of(keys, "worker")))
+                try:
+                    peers[-1].hello(role=client.WORKER)
+                except client.Refused:
+                    break
+            other = client.Client(address, keys=client.keys_of(keys, "administrator"))
+            peers.append(other.hello())
+            check(other.stats()["sessions_over_quota"] > 0, other.stats())
+        equal(shard.end(), 0, shard.tail())
+
+
 def test_a_key_taken_back_ends_its_connections_whatever_else_is_there():
     with ring() as keys:
         equal(run("abdada", "keygen", keys, "--name", "anna", "--role", "worker").status, 0)

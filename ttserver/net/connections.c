@@ -511,6 +511,9 @@ enum err connections_open(struct shard_connections *p, const struct connections_
         p->connections_max = options->connections_max;
         p->pending_max =
             p->pending_max < p->connections_max / 4 ? p->pending_max : p->connections_max / 4 + 1;
+        /* The quota of a user is a part of what there is room for. */
+        const uint32_t room = p->connections_max - p->pending_max;
+        core.sessions_max = core.sessions_max < room ? core.sessions_max : room;
     }
     TAILQ_INIT(&p->by_silence);
     TAILQ_INIT(&p->by_age);
