@@ -355,9 +355,7 @@ static bool is_drawn(const struct search *s, struct node *n)
  * and results in the table of paths on which a move repeats (docs/design.md, section 4). */
 static bool is_true_on_all_paths(const struct search *s, const struct node *n)
 {
-    const int oldest = s->options.full ? (int)n->ply : 0; /* plain: repetitions below the root are
-                                                             kept, and so are the papers' trees */
-    return n->repeats >= oldest &&
+    return n->repeats >= (int)n->ply &&
            (!n->counts || s->key(s->position) != s->options.game->key(s->position));
 }
 

@@ -62,7 +62,6 @@ static bool tree_solve(void *position, int alpha, int beta, const struct game_so
 
 enum { DRAWN_PLY = 4 };
 static unsigned drawn_as; /* every position at DRAWN_PLY; 0: none */
-static bool selects_full;
 static int planted; /* outside of a search: what the table has of all children of the root */
 
 static unsigned tree_drawn(const void *position, unsigned ply)
@@ -212,7 +211,6 @@ static struct run run_with(const struct game *game, unsigned depth, unsigned sto
     struct search_options options = {.game = game,
                                      .algorithm = algorithm_by_name("abdada"),
                                      .strict = strict,
-                                     .full = selects_full,
                                      .poll_nodes = POLL_NODES,
                                      .depth_limit = depth};
     assert_int_equal(search_open(&search, &options, &port, &env), ERR_OK);
@@ -454,9 +452,8 @@ static void the_game_says_how_wide_the_first_window_is(void **state)
 
 /* ---- algorithms ---- */
 
-/* A repetition of a position before the root, or a count, is no value of the position by another
- * path. One of a position below the root is kept (selection plain), and a count is that is part of
- * the key. */
+/* A repetition of a position above the node, or a count, is no value of the position by another
+ * path. A count is that is part of the key. */
 static void a_draw_of_the_path_reaches_no_table(void **state)
 {
     struct game game = game_tree, counting;
@@ -483,14 +480,12 @@ static void a_draw_of_the_path_reaches_no_table(void **state)
         r = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, true); /* strict: the game has no draws */
         assert_true(r.asked.drawn_stores > 0 && r.result.score != 0);
     }
-    /* Selection full keeps it no deeper than the position that is repeated. */
-    selects_full = true;
+    /* It is kept no deeper than the position that is repeated. */
     drawn_as = GAME_DRAWN_HERE;
     const unsigned all = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, false).asked.deep_stores;
     drawn_as = DRAWN_PLY - 2;
     const struct run r = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, false);
     assert_in_range(r.asked.deep_stores, 0, all / 2);
-    selects_full = false;
     drawn_as = 0;
 }
 
