@@ -324,14 +324,18 @@ def test_the_own_engine_fails():
         for fault in "die", "hang", "gone", "stream", "deaf", "late", "twice", "rubbish", "silent", "die-once", "half", "":
             ms = 100 if fault in ("twice", "rubbish", "silent", "") else 300
             for words in f"go movetime {ms}", "go wtime 500 btime 500":
-                own.set("")
-                wait_until(lambda: "info depth 9 " in "".join(front.go("go depth 9")[1]), "the engine is back")
-                own.set(fault)
-                move = front.go(words, 1)[0]
-                check(move in legal, fault, move)
                 is_mute = fault in ("die", "hang", "gone", "stream")
-                check(move == "e2e4" or is_mute or with_worker, fault, move, front.tail())
-                check(move == "d2d4" or not with_worker or not is_mute, fault, move, front.tail())
+
+                def played():
+                    own.set("")
+                    wait_until(lambda: "info depth 9 " in "".join(front.go("go depth 9")[1]), "the engine is back")
+                    own.set(fault)
+                    move = front.go(words, 1)[0]
+                    check(move in legal, fault, move)
+                    check(move == "e2e4" or is_mute or with_worker, fault, move, front.tail())
+                    return move
+                # On a busy machine the worker's first line may come too late.
+                wait_until(lambda: played() == "d2d4" or not with_worker or not is_mute, f"{fault}: the worker's move")
         if not with_worker:
             worker(shard.address, Fake(line="d2d4 d7d5", score=50))
             wait_until(lambda: "workers 1" in "".join(front.go()[1]), "a worker")
