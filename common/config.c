@@ -171,9 +171,12 @@ static int give_shared(struct reading *r)
             const struct options_row *o = options_find(options, shared[i].name);
             const char *other = i == TABLE ? "servers" : "table";
             const char *other_set = getenv(shared[i == TABLE ? SERVERS : TABLE].variable);
-            bool is_excluded = (i != SERVERS && is_given(options, "insecure")) ||
+            const bool is_for_shards = options_find(options, "table") == NULL ||
+                                       (i == KEYS && is_given(options, "servers"));
+            const bool is_servers_own = i == KEYS && options_find(options, "servers") == NULL;
+            bool is_excluded = (is_servers_own && is_given(options, "insecure")) ||
                                is_given(options, other) ||
-                               (i != KEYS && other_set != NULL && other_set[0] != '\0');
+                               (!is_for_shards && other_set != NULL && other_set[0] != '\0');
             if (v->text != NULL && o != NULL && !is_given(options, shared[i].name) &&
                 getenv(shared[i].variable) == NULL && !is_excluded &&
                 !options_set(o, v->text, r->why, sizeof r->why)) {

@@ -122,9 +122,25 @@ def what_the_command_line_says_excludes_what_the_file_says():
         refused(1, "/nosuch", "abdada", "analyse", "--depth", 1)
         done = run("abdada", "top", "--once", "--table", "redis://127.0.0.1:1")
         check("exclude" not in done.err() and "nosuch" not in done.err(), done.err())
+        with Environment(ABDADA_TABLE="redis://127.0.0.1:1"):
+            done = run("abdada", "top", "--once")
+            check("--keys" not in done.err() and "nosuch" not in done.err(), done.err())
+            refused(1, "/nosuch", "abdada", "top", "--once", "--servers", "127.0.0.1:1")
+            refused(1, "/nosuch", "ttserver")
+        refused(1, "/nosuch", "abdada", "top", "--web", "127.0.0.1:0", "--insecure")
         server = Process("ttserver", "--insecure")
         server.wait_line("^ready")
         equal(server.end(), 0)
+
+
+def lines_of_tt_may_follow_a_file():
+    shard = Shard()
+    with config(f"servers = {shard.address}\n") as home, Environment(XDG_CONFIG_HOME=home, ABDADA_SERVERS=None, ABDADA_KEYS=None):
+        tt = Process("abdada", "tt", "--json")
+        tt.send("ask --key 1 --depth 5")
+        tt.close_input()
+        equal(tt.wait(), 0, tt.err())
+        equal(json.loads(tt.lines["out"][0])["verdict"], "open")
 
 
 def a_wrong_file_is_one_line():
@@ -535,6 +551,7 @@ if __name__ == "__main__":
         blanks_around_addresses_are_passed_over,
         files_may_be_written_freely,
         what_the_command_line_says_excludes_what_the_file_says,
+        lines_of_tt_may_follow_a_file,
         a_wrong_file_is_one_line,
         a_usual_file_that_another_user_has_is_none,
         words_help,

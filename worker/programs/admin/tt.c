@@ -65,8 +65,9 @@ static enum err read_depth(const char *text, void *value)
     return err;
 }
 
-/* `argv` has the words of a command line, or those of a line of input. */
-static int read_options(struct tt *tt, int argc, char *argv[], const char **operand, unsigned *n)
+/* `argv` has the words of a command line, or those of a line of input, for which no file counts. */
+static int read_options(struct tt *tt, bool is_line, int argc, char *argv[], const char **operand,
+                        unsigned *n)
 {
     struct tt_command *c = &tt->command;
     const struct options_row table[] = {
@@ -113,7 +114,8 @@ static int read_options(struct tt *tt, int argc, char *argv[], const char **oper
         .operands_max = WORDS_MAX,
         .board_letters = CLI_BOARD_LETTERS,
     };
-    return config_parse(&options, argc, argv, operand, n);
+    return is_line ? options_parse(&options, argc, argv, operand, n)
+                   : config_parse(&options, argc, argv, operand, n);
 }
 
 static void clear_command(struct tt *tt)
@@ -230,7 +232,7 @@ static int run_line(struct tt *tt, char *line)
     at.table = (struct cli_table){0};
     at.command.job.position = NULL; /* it is the first command's */
     clear_command(&at);
-    int status = read_options(&at, (int)words + 1, argv, operand, &operands);
+    int status = read_options(&at, true, (int)words + 1, argv, operand, &operands);
     if (status < 0 && (cli_table_is_given(&at.table) || at.table.keys_dir != NULL)) {
         status = options_wrong(tt_program, "a line cannot name another table");
     }
@@ -286,7 +288,7 @@ int cli_tt(int argc, char *argv[])
     const char *operand[WORDS_MAX];
     unsigned operands = 0;
     clear_command(&tt);
-    int status = read_options(&tt, argc, argv, operand, &operands);
+    int status = read_options(&tt, false, argc, argv, operand, &operands);
     status = status < 0 ? cli_table_environment(tt_program, &tt.table, true) : status;
     if (status >= 0) {
         return status;
