@@ -19,7 +19,7 @@ import threading
 import time
 
 import client
-from cluster import (STARVED, PATIENT, QUICK, SHORT, ROOT, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask,
+from cluster import (STARVED, PATIENT, QUICK, SHORT, ROOT, SANITIZED, scratch, Cluster, Failure, Process, Shard, Worker, answers, ask,
                      check, equal, free_port, main, path_of, promised, run, start, top, wait_until)
 from test_cluster import LONG, STRICT, check_long, long_search, start_long, wait_for_help
 
@@ -733,6 +733,27 @@ def top_with_json_leaves_the_screen_alone():
         equal(termios.tcgetattr(screen.terminal), screen.before)
 
 
+def top_in_the_background_leaves_the_terminal_alone():
+    leader, terminal = pty.openpty()
+    out = os.path.join(scratch("top"), "out")
+
+    def take():
+        os.setsid()
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    with Cluster(shards=1, workers=0) as cluster, open(out, "wb") as file:
+        top_beside = "import os, subprocess, sys; top = subprocess.Popen(sys.argv[1:], preexec_fn=os.setpgrp); print(top.pid, flush=True, file=sys.stderr); top.wait()"
+        shell = subprocess.Popen([sys.executable, "-c", top_beside, path_of("abdada"), "top", "--json", "--servers", cluster.servers],
+                                 stdin=terminal, stdout=file, stderr=subprocess.PIPE, preexec_fn=take)
+        pid = int(shell.stderr.readline())
+        try:
+            wait_until(lambda: os.path.getsize(out) > 0, "a view in the file")
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            shell.wait()
+            os.close(leader)
+            os.close(terminal)
+
+
 def top_gives_the_terminal_back_while_it_is_stopped():
     with Cluster(shards=1, workers=0) as cluster, Screen("--servers", cluster.servers) as screen:
         screen.read_until(lambda seen: seen.count(b"shards 1/1") == 1, "a view")
@@ -957,7 +978,8 @@ TESTS = [
     processes_of_a_host_share_a_table, tables_of_killed_processes_are_removed,
     private_workers_exchange_results, top_shows_a_cluster,
     top_prints_no_control_characters_of_peers, top_shows_as_many_versions_as_it_has_room_for,
-    top_with_json_leaves_the_screen_alone, top_gives_the_terminal_back_while_it_is_stopped,
+    top_with_json_leaves_the_screen_alone, top_in_the_background_leaves_the_terminal_alone,
+    top_gives_the_terminal_back_while_it_is_stopped,
     a_terminal_without_a_screen_gets_plain_text,
     top_names_only_what_needs_an_action, no_share_of_time_is_more_than_all_of_it,
     top_ends_with_q_and_gives_the_terminal_back, what_matters_fits_80_columns, top_survives_the_shards,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from cluster import STARVED, SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, promised, run, scratch, wait_until
+from cluster import STARVED, SHORT, SANITIZED, Cluster, Shard, check, equal, main, path_of, run, scratch, wait_until
 from uci import Uci, legal_moves
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"

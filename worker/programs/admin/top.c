@@ -65,9 +65,16 @@ static void write_all(const char *text)
     (void)ignored;
 }
 
+/* A program in the background that changes its terminal is stopped. */
+static bool is_foreground(void)
+{
+    const pid_t group = tcgetpgrp(STDIN_FILENO);
+    return group < 0 || group == getpgrp(); /* or it is not ours, and stops nobody */
+}
+
 static void restore_terminal(void)
 {
-    if (atomic_exchange(&is_raw, false)) {
+    if (atomic_exchange(&is_raw, false) && is_foreground()) {
         tcsetattr(STDIN_FILENO, TCSANOW, &before);
     }
     if (atomic_exchange(&is_screen, false)) {
@@ -92,7 +99,7 @@ static void take_terminal(void)
     if (may_stop) {
         sigaction(SIGTSTP, &suspend, NULL);
     }
-    if (has_keys) {
+    if (has_keys && is_foreground()) {
         atomic_store(&is_raw, tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0);
     }
     if (has_screen) {
@@ -129,7 +136,7 @@ static void prepare_terminal(bool wants_screen)
     struct sigaction now;
     has_screen = wants_screen && isatty(STDOUT_FILENO) && kind != NULL && kind[0] != '\0' &&
                  strcmp(kind, "dumb") != 0;
-    if (isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &before) == 0) {
+    if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &before) == 0) {
         has_keys = true;
         raw = before;
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
