@@ -63,6 +63,17 @@ static void copy(char *out, size_t size, const char *text, size_t length)
     out[length] = '\0';
 }
 
+/* For people's screens, too: a blank for a tab, '?' for each byte that controls a terminal. */
+static void copy_text(char *out, size_t size, const char *text, size_t length)
+{
+    copy(out, size, text, length);
+    for (unsigned char *c = (unsigned char *)out; *c != '\0'; c++) {
+        const bool is_c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+        c[1] = is_c1 ? '?' : c[1];
+        *c = *c == '\t' ? ' ' : *c < 0x20 || *c == 0x7f || is_c1 ? '?' : *c;
+    }
+}
+
 /* Where the operation that begins here ends: at a ';' that is in no text. A text is in quotes, the
  * first of which begins an operand (5" is none) and is closed; others are characters like all. */
 static const char *operation_end(const char *p)
@@ -95,7 +106,7 @@ static void operation(const char *text, const char *name, char *out, size_t size
             value++;
             v = close != NULL ? (size_t)(close - value) : v - 1;
         }
-        copy(out, size, value, v);
+        copy_text(out, size, value, v);
         return;
     }
 }
@@ -215,7 +226,7 @@ static bool read_scores(struct suite_case *c, const char *text)
 static void take_name(const char *comment, char *name)
 {
     comment += strspn(comment, "%# \t");
-    copy(name, SUITE_ID_MAX, comment, strcspn(comment, ","));
+    copy_text(name, SUITE_ID_MAX, comment, strcspn(comment, ","));
 }
 
 /* As read_line; a comment at its end, which may name it, is cut off. */

@@ -92,6 +92,14 @@ static void operations_come_in_any_order_and_number(void **state)
     suite_close(&suite);
 }
 
+static void bytes_that_control_a_terminal_are_no_text(void **state)
+{
+    (void)state;
+    struct suite suite = read_good(KING " id \"a\x1b[2Jb\x7f \xc2\x9b \xc3\xa9\";\n");
+    assert_string_equal(suite.at[0].id, "a?[2Jb? ?? \xc3\xa9");
+    suite_close(&suite);
+}
+
 static void a_name_that_only_begins_alike_is_another(void **state)
 {
     (void)state;
@@ -441,6 +449,7 @@ int main(void)
         cmocka_unit_test(the_fourth_field_is_missing_only_before_a_known_operation),
         cmocka_unit_test(six_fields_are_a_position_too),
         cmocka_unit_test(operations_come_in_any_order_and_number),
+        cmocka_unit_test(bytes_that_control_a_terminal_are_no_text),
         cmocka_unit_test(a_name_that_only_begins_alike_is_another),
         cmocka_unit_test(what_has_no_id_is_numbered),
         cmocka_unit_test(comments_blank_lines_and_line_ends_are_passed_over),
