@@ -55,7 +55,7 @@ class Peer(threading.Thread):
             at += 5 + length
             depth, score, move = self.say(text)
             self.given += 1
-            found = struct.pack("<BBB", FOUND, 0, 0) + struct.pack("<IB3xIIiIHH128x4x", item, 0, depth, depth, score, 0, move, 0)
+            found = struct.pack("<BBB", FOUND, 0, 0) + struct.pack("<IB3xIIIiIHH128x", item, 0, depth, 0, depth, score, 0, move, 0)
             worker.send(client.MAIL, job, front, 0, found + bytes(8 * (COUNTERS + 1)))
 
     def stop(self):

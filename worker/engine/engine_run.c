@@ -437,6 +437,14 @@ static void search_one(struct engine_thread *thread)
     pthread_mutex_lock(&e->lock);
     if (e->best.depth == 0 && (result.depth > 0 || e->best.move == 0)) {
         e->best = result;
+    } else if (result.unfinished > e->best.depth &&
+               (result.unfinished > e->best.unfinished ||
+                (result.unfinished == e->best.unfinished && result.score > e->best.score))) {
+        struct engine_status status;
+        result.depth = e->best.depth;
+        e->best = result;
+        engine_fill_status(e, &status);
+        engine_lines_put(&e->lines, 0, &result, &status);
     }
     pthread_mutex_unlock(&e->lock);
 }

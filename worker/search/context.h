@@ -114,6 +114,8 @@ struct search {
     uint64_t random;
     unsigned iteration;
     struct search_result line[SEARCH_LINES_MAX]; /* of the iteration under way, then of the last */
+    struct search_line above; /* of the iteration under way: a value above its window; or empty */
+    int above_score;
     unsigned lines; /* entries of `line` in use */
     unsigned lines_done; /* have their value in this iteration: their first moves are left out */
     unsigned deepest; /* ply reached for the line under way */

@@ -198,6 +198,9 @@ static bool aspirate(struct search *s, const struct run *run, unsigned depth, in
             return false;
         }
         *value = s->node[0].best;
+        s->above.length = *value >= beta && beta < highest ? s->node[0].pv.length : 0;
+        memcpy(s->above.move, s->node[0].pv.move, s->above.length * sizeof s->above.move[0]);
+        s->above_score = *value;
         s->counters.critical += s->node[0].path;
         width *= 4;
         if (*value <= alpha && alpha > lowest) {
@@ -311,6 +314,7 @@ static bool iterate(struct search *s, const struct run *run, unsigned depth, uns
         int value = 0;
         s->lines_done = i;
         s->deepest = 0;
+        s->above.length = 0;
         goes_on = aspirate(s, run, depth, s->line[seeks_tie(s) ? 0 : i].score, &value);
         if (seeks_tie(s) && value < s->line[0].score) {
             break;
@@ -322,6 +326,22 @@ static bool iterate(struct search *s, const struct run *run, unsigned depth, uns
     }
     s->lines_done = 0;
     return goes_on;
+}
+
+/* Moves that were searched before the stop, the best of the last iteration first, are as good as
+ * their values say: what is better than it is played. */
+static void take_unfinished(struct search *s, struct search_result *result)
+{
+    const struct node *root = &s->node[0];
+    struct search_line line = root->pv.length > 0 ? root->pv : s->above;
+    if (result->depth == 0 || line.length == 0 || s->options.strict || s->options.lines > 1) {
+        return;
+    }
+    result->score = root->pv.length > 0 ? root->alpha_now : s->above_score;
+    complete_line(s, &line, s->iteration, 0, false);
+    result->unfinished = s->iteration;
+    result->pv = line;
+    result->move = line.move[0];
 }
 
 /* With pruning a later line may turn out better than an earlier one. */
@@ -389,4 +409,5 @@ void search_run(struct search *s, search_report *report, void *context,
         unsigned next = depth + game->search->iteration_step;
         depth = next <= near ? next : s->prepares && depth + 1 < limit ? limit - 1 : limit;
     }
+    take_unfinished(s, result);
 }

@@ -57,6 +57,8 @@ struct search_line {
 
 struct search_result {
     unsigned depth; /* of the last finished iteration; 0: none */
+    unsigned unfinished; /* depth of the iteration that was stopped, if it has found something: then
+                            score, move and line are its best so far; else 0 */
     unsigned deepest; /* plies of its longest path, quiescence included */
     int score;
     enum tt_bound bound; /* of the score: not exact only in a report of an iteration under way */
@@ -86,8 +88,8 @@ typedef void search_report(void *context, const struct search_result *result,
                            const struct counters *counters);
 
 /* Iterative deepening from the game's first iteration to depth_limit or until env says stop.
- * Returns the last finished iteration; if none was finished, depth 0 and some legal move. Blocks.
- */
+ * Returns the last finished iteration; if none was finished, depth 0 and some legal move. A stopped
+ * iteration gives its best move so far, as it begins with that of the one before. Blocks. */
 void search_run(struct search *search, search_report *report, void *context,
                 struct search_result *result);
 

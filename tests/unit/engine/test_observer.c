@@ -39,7 +39,8 @@ static void sleep_in_iteration(void *self, unsigned line, const struct search_re
         s->has_searched_on = nodes_of(s->engine) > before;
     }
     s->calls++;
-    s->is_in_order = s->is_in_order && (result->depth > s->last_depth || result->bound != TT_EXACT);
+    s->is_in_order = s->is_in_order && (result->depth > s->last_depth ||
+                                        result->bound != TT_EXACT || result->unfinished > 0);
     s->last_depth = result->bound == TT_EXACT ? result->depth : s->last_depth;
 }
 

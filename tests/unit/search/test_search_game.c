@@ -157,7 +157,7 @@ static unsigned plain_depth(void *self, unsigned iteration, bool *sees_foreign)
 struct run {
     unsigned stop_after, polls;
     struct search_result result;
-    unsigned depth[TREE_DEPTH + 1], score[TREE_DEPTH + 1], iterations;
+    unsigned depth[TREE_DEPTH + 1], score[TREE_DEPTH + 1], move[TREE_DEPTH + 1], iterations;
     uint64_t nodes;
     struct asked asked;
 };
@@ -177,6 +177,7 @@ static void note(void *context, const struct search_result *result, const struct
         return;
     }
     r->depth[r->iterations] = result->depth;
+    r->move[r->iterations] = result->move;
     r->score[r->iterations++] = (unsigned)result->score;
 }
 
@@ -489,6 +490,30 @@ static void a_draw_of_the_path_reaches_no_table(void **state)
     drawn_as = 0;
 }
 
+/* It begins with the best of the last one, and its value is no more than that of all moves. */
+static void a_stopped_iteration_gives_the_best_that_it_found(void **state)
+{
+    (void)state;
+    struct run r = {.iterations = 0};
+    unsigned improved = 0, same = 0;
+    solve_plies(0);
+    const struct run whole = run_with(&game_tree, TREE_DEPTH, 0, NOT_COUNTED, false);
+    for (unsigned stop = 1; r.result.depth < TREE_DEPTH; stop++) {
+        r = run_with(&game_tree, TREE_DEPTH, stop, NOT_COUNTED, false);
+        if (r.result.unfinished > 0) {
+            const unsigned best = r.move[r.iterations - 1];
+            assert_int_equal(r.result.unfinished, r.result.depth + 1);
+            assert_true(r.result.score <= (int)whole.score[r.iterations]);
+            assert_int_equal(r.result.move, r.result.pv.move[0]);
+            improved += r.result.move != best;
+            same += r.result.move == best;
+        }
+        const struct run strict = run_with(&game_tree, TREE_DEPTH, stop, NOT_COUNTED, true);
+        assert_int_equal(strict.result.unfinished, 0);
+    }
+    assert_true(improved > 0 && same > 0);
+}
+
 /* In a node with other searchers children take values from the table without a visit. */
 static void a_child_that_is_a_draw_here_has_no_value_of_the_table(void **state)
 {
@@ -537,6 +562,7 @@ int main(void)
         T(the_game_says_which_depths_are_searched),
         T(the_game_says_how_wide_the_first_window_is),
         T(a_draw_of_the_path_reaches_no_table),
+        T(a_stopped_iteration_gives_the_best_that_it_found),
         T(a_child_that_is_a_draw_here_has_no_value_of_the_table),
         T(the_algorithms_are_a_table),
     };
