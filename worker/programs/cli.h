@@ -169,7 +169,7 @@ enum err cli_metrics_open(struct searching_metrics **out, const char *program,
                           const struct cli_resources *resources, struct engine *engine,
                           struct searcher_figures *past, const atomic_bool *stop,
                           char why[HTTP_WHY_MAX]);
-/* What the histories of a searcher take in a game (NULL: any), where its moves have classes. */
+/* Bytes of a searcher's histories in a game (NULL: any): it has some where moves have classes. */
 enum { CLI_HISTORIES_BYTES = 4 << 20 };
 uint64_t cli_histories_bytes(const struct game *game);
 /* Whether this process may have all that a search of the game (NULL: any) takes. ERR_NOMEM: no;

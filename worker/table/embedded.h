@@ -117,7 +117,7 @@ void embedded_expect_claims(struct embedded *table, uint64_t now_us);
 void *embedded_solver_memory(struct embedded *table, size_t bytes, uint64_t layout);
 
 unsigned embedded_slots(const struct embedded *table);
-/* What the searchers of this process are to publish to other hosts (share.h). */
+/* Results that this process is to publish to other hosts (share.h). */
 struct share_queue *embedded_share_queue(struct embedded *table);
 
 /* Tells this table from those of others; broadcast results carry it. */

@@ -482,7 +482,7 @@ enum uci_said uci_engine_next(struct uci_engine *e, uint64_t now_us, char **line
         return is_missing ? UCI_DIED : UCI_NOTHING;
     }
     do {
-        /* What it had not printed to its end when it ended is no line. */
+        /* A line that it did not print to its end does not count. */
         while (!e->has_ended && (*line = line_reader_next(&e->printed)) != NULL) {
             const enum uci_said said = e->printed.is_cut ? UCI_NOTHING : take(e, *line, now_us);
             if (said != UCI_NOTHING) {
