@@ -61,6 +61,13 @@ struct lib_feed {
 
 struct lib_jobs; /* lib_jobs.c */
 
+struct lib_list { /* of asks, under way */
+    uint32_t id; /* 0: nothing was sent */
+    bool is_move[LIB_LIST_MAX];
+    uint8_t where[LIB_LIST_MAX];
+    struct tt_ask ask[LIB_LIST_MAX]; /* as sent */
+};
+
 struct lib {
     /* fixed after open */
     struct lanes *lanes;
@@ -80,6 +87,7 @@ struct lib {
     /* state */
     uint64_t namespace_id, mix; /* XORed into each key */
     struct lib_nodes nodes;
+    struct lib_list list[LIB_LISTS]; /* of the call under way: too much for its stack */
     struct lib_asked *ticket; /* at (id & ticket_mask); id 0: free */
     unsigned ticket_mask, tickets;
     struct lib_renewal renewal[LIB_RENEWALS];

@@ -284,14 +284,7 @@ int abdada_cancel(struct abdada *t, abdada_ticket id)
 
 /* ---- lists of asks: one message a shard ---- */
 
-struct list {
-    uint32_t id; /* 0: nothing was sent */
-    bool is_move[LIB_LIST_MAX];
-    uint8_t where[LIB_LIST_MAX];
-    struct tt_ask ask[LIB_LIST_MAX]; /* as sent */
-};
-
-static void send_list(struct lib *l, struct list *list, const struct abdada_ask_op *op,
+static void send_list(struct lib *l, struct lib_list *list, const struct abdada_ask_op *op,
                       size_t count)
 {
     struct tt_ask *ask = list->ask;
@@ -317,7 +310,7 @@ static void send_list(struct lib *l, struct list *list, const struct abdada_ask_
 }
 
 /* Returns how many were answered. */
-static size_t await_list(struct lib *l, const struct list *list, size_t count,
+static size_t await_list(struct lib *l, const struct lib_list *list, size_t count,
                          struct abdada_answer *out)
 {
     struct tt_answer answer[LIB_LIST_MAX];
@@ -347,7 +340,7 @@ static size_t at_most(size_t a, size_t b)
 static int ask_all(struct lib *l, const struct abdada_ask_op *op, size_t count,
                    struct abdada_answer *answer)
 {
-    struct list list[LIB_LISTS];
+    struct lib_list *list = l->list;
     size_t lists = (count + LIB_LIST_MAX - 1) / LIB_LIST_MAX, sent = 0, answered = 0;
     for (size_t i = 0; i < lists; i++) {
         for (; sent < lists && sent - i < LIB_LISTS; sent++) {
