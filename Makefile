@@ -48,7 +48,7 @@ else
 ABSENT := $(OF_REDIS) $(filter-out %redis_address.c,$(wildcard tests/unit/redis/*.c))
 endif
 CFLAGS_release   := -O3 -march=$(ARCH) -fno-plt
-LDFLAGS_release  := -O3 -march=$(ARCH) -flto=auto
+LDFLAGS_release  := -O3 -march=$(ARCH) -fno-lto
 CFLAGS_dev       := -Og -march=$(ARCH) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -Werror
 LDFLAGS_dev      := -fsanitize=address,undefined
 CFLAGS_tsan      := -O1 -march=$(ARCH) -fsanitize=thread -fno-omit-frame-pointer -Werror
@@ -57,8 +57,9 @@ CFLAGS_coverage  := -O1 -march=$(ARCH) --coverage
 LDFLAGS_coverage := --coverage
 CFLAGS_MODE      := $(or $(CFLAGS_$(MODE)),$(error MODE is release, dev, tsan or coverage, not '$(MODE)'))
 LDFLAGS_MODE     := $(LDFLAGS_$(MODE))
-# Optimise at link time where it pays: a step of the shard's core takes 15% less, a search takes the same.
-LTO := $(if $(filter release,$(MODE)),-flto=auto)
+# Optimise ttserver at link time: a step of the shard's core takes 15% less. A search takes the same, so all other programs
+# are linked from what these objects have besides, which takes seconds less for each.
+LTO := $(if $(filter release,$(MODE)),$(if $(findstring clang,$(CC)),,-flto=auto -ffat-lto-objects))
 CFLAGS_ALL := $(COMMON) $(CFLAGS_MODE) $(CFLAGS)
 $(foreach folder,common proto ttserver,$(eval $(O)/$(folder)/%.o: private CFLAGS_ALL += $$(LTO)))
 # Othello's own vectors are enough: where gcc gathers scalars into more of them, an ending takes 7% longer.
@@ -98,6 +99,7 @@ define LINK
 	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o %/libabdada.a,$^) $(filter %/all.a,$^) $(LIBS)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(O)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(O)/about.o $(O)/all.a $(O)/flags))
+$(O)/bin/ttserver: private LDFLAGS_MODE += $(LTO)
 $(PROGRAMS:%=$(O)/bin/%):
 	$(LINK)
 
@@ -147,7 +149,7 @@ $(O)/lib/libabdada.a: $(O)/lib/abdada.o
 $(O)/lib/$(LIB_SONAME): $(O)/lib/abdada.o
 	@echo "  LINK  $@"
 	@$(CC) -shared -Wl,-soname,$(LIB_SONAME) -Wl,--as-needed $(if $(filter release,$(MODE)),-Wl$(COMMA)-z$(COMMA)defs) \
-	    $(filter-out -flto=auto -march=%,$(LDFLAGS_MODE)) $(LDFLAGS) -o $@ $< $(LIB_LIBS)
+	    $(filter-out -march=%,$(LDFLAGS_MODE)) $(LDFLAGS) -o $@ $< $(LIB_LIBS)
 
 library: $(O)/lib/libabdada.a $(O)/lib/$(LIB_SONAME) ## libabdada alone, in build/MODE/lib
 
