@@ -128,7 +128,7 @@ def planted_faults_are_caught():
                                 ("compare-clocks", "pairs without a session", 7),
                                 ("skip-sync", "snapshots lost", 6),
                                 ("skip-folder-sync", "snapshots lost", 6),
-                                ("believe-sync", "snapshots lost", 59),
+                                ("believe-sync", "snapshots lost", 68),
                                 ("short-is-whole", "snapshots lost", 17),
                                 ("trust-sums", "never written", 60)):
         for first, last in ((seed, seed), (1, 10), (11, 25), (26, 60), (61, 120), (121, 300)):
