@@ -4,6 +4,7 @@ import argparse
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,16 +34,16 @@ for line in sys.stdin:
 """
 
 
-def start(*arguments):
+def start(*arguments, program="match.py"):
     paths = glob.glob(f"{VENV}/lib/python3*/site-packages")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths + [os.environ.get("PYTHONPATH", "")])}
-    return subprocess.Popen([sys.executable, f"{MATCH}/match.py", *map(str, arguments)], env=environment, text=True,
+    return subprocess.Popen([sys.executable, f"{MATCH}/{program}", *map(str, arguments)], env=environment, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def play(*arguments):
+def play(*arguments, **how):
     """(exit status, what it printed)"""
-    with start(*arguments) as match:
+    with start(*arguments, **how) as match:
         said = match.communicate(timeout=2 * PATIENCE)[0]
     return match.returncode, said
 
@@ -138,6 +139,30 @@ def real_engines_play_by_nodes_and_virtual_ones_by_their_clock():
         check(status == 0 and "; 0 lost by time" in said and said.startswith("2 games, "), said)
 
 
+def play_with_kills(*options):
+    status, said = play("--games", 2, "--kill-every", 2, "--clock", "move:0.03", "--slack", 60000, "--adjudicate", *options,
+                        program="kills.py")
+    found = re.search(r"kills: (.*); 0 losses on time .* 0 illegal moves, 0 crashes, 0 answers missing, 0 without", said)
+    check(status == 0 and "2 games, " in said and found, said)
+    check(sum(map(int, re.findall(r"\d+", found[1]))) > 0, said)
+
+
+@needs_chess
+def games_go_on_while_shards_and_workers_are_killed():
+    play_with_kills()
+
+
+@needs_chess
+def games_go_on_while_engines_are_killed_and_cables_are_out():
+    why = subprocess.run([sys.executable, "-c", "import network, sys; sys.exit(network.why_no_delay())"], text=True,
+                         cwd=os.path.dirname(os.path.abspath(__file__)), stderr=subprocess.PIPE, check=False).stderr.strip()
+    if why:
+        return why
+    play_with_kills("--engine", f"{path_of('abdada')} uci --private")
+    return None
+
+
 if __name__ == "__main__":
     sys.exit(main([a_match_that_was_killed_goes_on, a_match_ends_when_it_is_decided, the_rules_end_games,
-                   real_engines_play_by_nodes_and_virtual_ones_by_their_clock], ("abdada",)))
+                   real_engines_play_by_nodes_and_virtual_ones_by_their_clock, games_go_on_while_shards_and_workers_are_killed,
+                   games_go_on_while_engines_are_killed_and_cables_are_out], ("abdada",)))
