@@ -152,7 +152,7 @@ static void every_algorithm_gives_the_sequential_score(void **state)
     for (unsigned q = 0; q < 5; q++) {
         struct job job = lab_job(question[q].game, question[q].text, "abdada", question[q].depth);
         int expected = lab_sequential(&job);
-        for (unsigned i = 0; i < 3 * 4 * 2; i++) {
+        for (unsigned i = q % 2; i < 3 * 4 * 2; i += 2) {
             job.algorithm = algorithm_by_name(algorithm[i % 3]);
             job.waits = i / 12 == 0;
             job.remote_depth = i % 2 == 0 ? 1 : 3;

@@ -31,7 +31,7 @@ static unsigned count_broken(const struct chaos_wish *wish, unsigned seeds, cons
 static void nothing_breaks_when_nothing_is_planted(void **state)
 {
     (void)state;
-    assert_int_equal(count_broken(&(struct chaos_wish){0}, 25, ""), 0);
+    assert_int_equal(count_broken(&(struct chaos_wish){0}, 10, ""), 0);
 }
 
 static void a_leave_skipped_once_in_a_thousand_is_caught(void **state)
@@ -105,17 +105,15 @@ static void a_liar_that_is_believed_is_caught(void **state)
     assert_nothing_left(&sound);
     assert_true(sound.lies > 100 && sound.taken_posts > 0 && sound.taken_stores > 0);
     assert_true(sound.taken_hellos > 0);
-    assert_int_equal(sound.lab.answer[0].search.score, lab_sequential(&job));
-    unsigned spoiled = 0;
+    const int expected = lab_sequential(&job);
+    assert_int_equal(sound.lab.answer[0].search.score, expected);
+    bool is_spoiled = false;
     options.planted.false_results = true;
-    for (options.lab.seed = 1; options.lab.seed <= 10; options.lab.seed++) {
-        spoiled += lab_do(&options).lab.answer[0].search.score != lab_sequential(&job);
+    for (options.lab.seed = 1; options.lab.seed <= 10 && !is_spoiled; options.lab.seed++) {
+        is_spoiled = lab_do(&options).lab.answer[0].search.score != expected;
     }
-    print_message("%u of 10 spoiled\n", spoiled);
-    assert_true(spoiled > 0);
+    assert_true(is_spoiled);
     job_free(&job);
-    assert_true(
-        count_broken(&(struct chaos_wish){.planted.false_results = true}, 40, "sequentially") > 0);
 }
 
 /* A garbled byte can turn an absurd score into one of the game, which would spoil strict scores. */
