@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 
+import client
 import network
 import redis_servers
 from cluster import (HEARTBEAT_MS, QUICK, ROOT, SHORT, STARVED, STRICT, Cluster, Failure, Process, Shard, answers, check,
@@ -184,10 +185,14 @@ def the_front_ends_address_changes_in_mid_search():
         cluster.wait_searching(front)
         front.wait_line("workers 2  shards 2/2", "err")
         host, seen = cluster.front_host, len(front.lines["err"])
+
+        def sessions():
+            return [{m["session"] for m in shard.query(client.Client.members) if m["role"] == client.FRONT}
+                    for shard in cluster.shards]
+        earlier = sessions()
         host.run("ip", "address", "del", f"{host.address}/24", "dev", "eth0")
         host.run("ip", "address", "add", f"{network.SUBNET}.250/24", "dev", "eth0")
-        _, at = front.wait_line("shards [01]/2", "err", begin=seen)
-        front.wait_line("shards 2/2", "err", begin=at)
+        wait_until(lambda: all(now - before for now, before in zip(sessions(), earlier)), "another session at each shard")
 
         def said(words):
             return sum(words in line for line in front.lines["err"][seen:])

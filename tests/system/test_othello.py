@@ -215,7 +215,7 @@ def kill_at_random(seed):
     """Processes of a cluster die, one after the other, until only the front-end is left."""
     rng = random.Random(seed)
     print(f"# seed {seed}")
-    board, score, best = max(problems("ffo.obf", 19 if SANITIZED else 26), key=lambda p: p[0].count("-"))
+    board, score, best = max(problems("ffo.obf", 19 if SANITIZED else 24 if SHORT else 26), key=lambda p: p[0].count("-"))
     shards = [Shard(memory="32M"), Shard(memory="32M")]
     place = ",".join(shard.address for shard in shards)
     workers = [Worker(place, name=f"w{i}") for i in range(2)]
@@ -242,7 +242,7 @@ def everything_but_the_front_end_is_killed():
 
 
 def everything_is_killed_and_the_solve_goes_on():
-    board, score, best = max(problems("ffo.obf", 19 if SANITIZED else 26), key=lambda p: p[0].count("-"))
+    board, score, best = max(problems("ffo.obf", 19 if SANITIZED else 24 if SHORT else 26), key=lambda p: p[0].count("-"))
     path = os.path.join(scratch("othello"), "results")
     shard = Shard(0, "--snapshot", path, "--snapshot-every", 1, memory="32M")
     front = Process("abdada", "solve", "--json", *at(shard.address), board)
