@@ -42,9 +42,9 @@ match-othello: match-programs ## Othello against another program (OTHELLO_OPPONE
 tune-search: match-ready ## what each rule of the selective search is worth (TUNE="--rule null-move", "--change .null_margin=150")
 	@build/venv/bin/python tests/instruments/tune/search_rules.py $(TUNE)
 
-# Games of one second each side over a cluster of which workers and shards are killed in every tenth; KILLS="--lanes 2 --seed 7".
+# Games of one second each side over a cluster of which workers and shards are killed in every tenth.
 GAMES ?= 1000
-match-kills: deps-test ## fast games while shards and workers are killed (GAMES=1000 KILLS="--lanes 2 --seed 7")
+match-kills: deps-test ## fast games while shards and workers are killed (GAMES=1000 KILLS="--lanes 2 --seed 7", "--engine stockfish")
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@BIN=build/release/bin $(PYTHON) tests/instruments/match/kills.py --games $(GAMES) $(KILLS)
 
