@@ -130,7 +130,7 @@ LIB_SRC := $(filter-out $(ABSENT) common/tt/snapshot.c,$(wildcard worker/lib/*.c
            $(addprefix common/,clock.c err.c host_lookup.c log.c options.c signals.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/lib/%.o)
 # For any machine of its kind unless ARCH is given: it is installed, and copied.
-LIB_CFLAGS = $(filter-out $(if $(filter file,$(origin ARCH)),-march=$(ARCH)),$(CFLAGS_ALL)) -fPIC -fvisibility=hidden
+LIB_CFLAGS = $(filter-out $(if $(filter file,$(origin ARCH)),-march=$(ARCH)),$(CFLAGS_ALL)) -fPIC -fvisibility=hidden -fno-lto
 LIB_LIBS   = -lzmq $(LIBS_REDIS) -pthread
 
 $(O)/lib/%.o: %.c $(O)/flags

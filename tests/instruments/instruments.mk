@@ -7,6 +7,8 @@ BENCH_BIN := $(BENCHES:tests/instruments/bench/%.c=$(O)/bench/%)
 $(foreach c,$(BENCHES),$(eval $(call program,bench,$(c))))
 # As the programs of others are, with what is installed alone.
 $(O)/bench/library_pairs: $(O)/lib/libabdada.a
+# As ttserver is.
+$(O)/bench/core_alone $(O)/bench/table_alone: private LDFLAGS_MODE += $(LTO)
 $(BENCH_BIN):
 	$(LINK)
 benches: $(BENCH_BIN)
@@ -42,10 +44,9 @@ match-othello: match-programs ## Othello against another program (OTHELLO_OPPONE
 tune-search: match-ready ## what each rule of the selective search is worth (TUNE="--rule null-move", "--change .null_margin=150")
 	@build/venv/bin/python tests/instruments/tune/search_rules.py $(TUNE)
 
-# Games of one second each side over a cluster of which workers and shards are killed in every tenth.
 GAMES ?= 1000
 match-kills: deps-test ## fast games while shards and workers are killed (GAMES=1000 KILLS="--lanes 2 --seed 7", "--engine stockfish")
-	@$(AGAIN) -j$(JOBS) MODE=release all
+	@$(AGAIN) -j$(JOBS) MODE=release all tools
 	@BIN=build/release/bin $(PYTHON) tests/instruments/match/kills.py --games $(GAMES) $(KILLS)
 
 NETWORK_POSITIONS ?= 6000000

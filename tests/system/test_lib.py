@@ -197,27 +197,28 @@ def said(process):
     return int(found[1]), int(found[2])
 
 
-def fewer_nodes_together(program, arguments, value):
-    """Two processes at a time need fewer nodes than one, each: on average, sooner or later, as they may have to take turns
-    on one CPU."""
+def fewer_nodes_together(program, arguments, value, most):
+    """Two processes at a time need so much less than the least of those alone, each: on average, in one of ten tries, as
+    they may have to take turns on one CPU."""
     shard = Shard(0)
     where = arguments(shard.address)
     equal(said(launch(program, *where))[0], value)
-    alone = said(launch(program, *where))[1]
-
-    def are_fewer():
+    alone = []
+    for _ in range(10):
+        alone.append(said(launch(program, *where))[1])
         two = [said(process) for process in [launch(program, *where) for _ in range(2)]]
         equal([found[0] for found in two], [value, value])
-        print(f"# {two} together, {alone} alone")
-        return sum(found[1] for found in two) / 2 < 0.9 * alone
-    wait_until(are_fewer, "fewer nodes together than alone")
+        if sum(found[1] for found in two) / 2 < most * min(alone):
+            break
+    else:
+        check(False, f"{two} together, {alone} alone")
     equal(shard.end(), 0)
 
 
 @needs_tools
 def test_two_that_share_need_fewer_nodes():
     equal(said(launch(example("alphabeta"), "3333441"))[0], 0)
-    fewer_nodes_together(example("alphabeta"), lambda address: ["--servers", address, "3333441"], 0)
+    fewer_nodes_together(example("alphabeta"), lambda address: ["--servers", address, "3333441"], 0, 0.95)
     process = launch(example("alphabeta"), "--servers", "127.0.0.1", "3333441")
     equal((process.wait(), len(process.lines["err"])), (1, 1), process.tail())
     equal(said(launch(example("alphabeta"), "--servers", "127.0.0.1:1", "3333441"))[0], 0)  # nobody is there
@@ -228,7 +229,7 @@ def test_threads_that_share_by_one_handle_in_cplusplus():
     if not shutil.which("g++"):
         return "g++ is not here"
     chomp = example("chomp", ".cc", "g++")
-    fewer_nodes_together(chomp, lambda address: [address, "2", "10", "9"], 1)
+    fewer_nodes_together(chomp, lambda address: [address, "2", "10", "9"], 1, 0.8)
     process = launch(chomp, "nowhere", "2", "9", "8")
     equal((process.wait(), len(process.lines["err"])), (1, 1), process.tail())
     return None

@@ -192,7 +192,8 @@ def the_front_ends_address_changes_in_mid_search():
         earlier = sessions()
         host.run("ip", "address", "del", f"{host.address}/24", "dev", "eth0")
         host.run("ip", "address", "add", f"{network.SUBNET}.250/24", "dev", "eth0")
-        wait_until(lambda: all(now - before for now, before in zip(sessions(), earlier)), "another session at each shard")
+        wait_until(lambda: all(now and not now & before for now, before in zip(sessions(), earlier)),
+                   "another session at each shard, and the earlier one to expire")
 
         def said(words):
             return sum(words in line for line in front.lines["err"][seen:])

@@ -152,7 +152,10 @@ static void every_algorithm_gives_the_sequential_score(void **state)
     for (unsigned q = 0; q < 5; q++) {
         struct job job = lab_job(question[q].game, question[q].text, "abdada", question[q].depth);
         int expected = lab_sequential(&job);
-        for (unsigned i = q % 2; i < 3 * 4 * 2; i += 2) {
+        for (unsigned i = 0; i < 3 * 4 * 2; i++) {
+            if ((i + q + i / 12) % 2 != 0) {
+                continue; /* the other half has other questions */
+            }
             job.algorithm = algorithm_by_name(algorithm[i % 3]);
             job.waits = i / 12 == 0;
             job.remote_depth = i % 2 == 0 ? 1 : 3;

@@ -304,9 +304,9 @@ static void lies_of_the_table_change_no_score_and_end(void **state)
     suite_close(&suite);
 }
 
+#ifndef __SANITIZE_THREAD__ /* one thread */
 /* Other searchers are reported everywhere and always: every child is deferred, and helped in the
  * end, whether peeks are waited for or not, sent ahead or refused, or answered at once. */
-#ifndef __SANITIZE_THREAD__
 static void contention_everywhere_defers_but_never_spins(void **state)
 {
     (void)state;
@@ -439,7 +439,7 @@ int main(void)
         cmocka_unit_test(a_child_with_another_searcher_comes_last),
         cmocka_unit_test(siblings_of_a_busy_child_keep_their_order_if_peeks_are_direct),
         cmocka_unit_test(lies_of_the_table_change_no_score_and_end),
-#ifndef __SANITIZE_THREAD__ /* one thread */
+#ifndef __SANITIZE_THREAD__
         cmocka_unit_test(contention_everywhere_defers_but_never_spins),
 #endif
         cmocka_unit_test(a_search_that_goes_on_waits_for_no_peek),

@@ -365,7 +365,7 @@ static void work_of_the_dead_is_given_to_others(void **state)
                                         "epvs",     "uidpabs", "minimal-tree-static"};
     enum { NAMES = sizeof names / sizeof names[0] };
     uint64_t random = tt_seed(), kills = 0, lost = 0;
-    for (unsigned i = 0; i < 90u / SLOWER; i++) {
+    for (unsigned i = 0; i < 180u / SLOWER; i++) {
         char text[GAME_TEXT_MAX];
         unsigned depth;
         draw_tree(&random, text, &depth);
@@ -394,7 +394,7 @@ static void work_of_the_dead_is_given_to_others(void **state)
         lost += r.lab.lost;
         job_free(&job);
     }
-    assert_true(kills > 200 / SLOWER && lost > 50 / SLOWER);
+    assert_true(kills > 400 / SLOWER && lost > 100 / SLOWER);
 }
 
 /* PVS divides few nodes, and EPVS more of them. The moves of the root are few tasks; who reports no
