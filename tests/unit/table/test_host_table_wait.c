@@ -140,7 +140,7 @@ static bool refuse(void *self, long maker, uint64_t filled, uint64_t bytes)
 static void who_makes_it_may_end_it(void **state)
 {
     (void)state;
-    enum { LARGE = 64 << 20 }; /* several pieces */
+    enum { LARGE = 32 << 20 }; /* several pieces, and room for it in a container */
     uint64_t group = fresh_group();
     int calls = 2;
     char path[PATH_BYTES];
