@@ -166,6 +166,15 @@ def state_of(task):
         return "X"
 
 
+def children(pid):
+    """Of the main thread of that process, or none if it is gone."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(number) for number in file.read().split()]
+    except OSError:
+        return []
+
+
 class Process:
     """A running program and its output so far. It has a process group of its own and dies with this process; it runs
     on a network.Host if one is given. files: its limits of open files, soft and hard."""

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tarfile
 
-from cluster import BUILD, STARVED, ROOT, SHORT, Process, Shard, check, equal, main, needs, scratch, wait_until
+from cluster import BUILD, STARVED, ROOT, SHORT, Process, Shard, check, children, equal, main, needs, scratch, wait_until
 from test_lib import at, install, library_path, missing
 
 INSERT = os.path.join(ROOT, "examples/stockfish/insert.py")
@@ -148,11 +148,6 @@ def test_a_makefile_finds_its_scripts():
     check(not os.path.exists(os.path.join(folder, "src/net")), "the sources are as they were")
 
 
-def children(process):
-    with open(f"/proc/{process.popen.pid}/task/{process.popen.pid}/children", encoding="ascii") as file:
-        return [int(number) for number in file.read().split()]
-
-
 @needs_compiler
 def test_engines_together_outlive_each_other():
     status, output, out = insert(SMALL)
@@ -167,10 +162,10 @@ def test_engines_together_outlive_each_other():
     check(process.out().count("uciok") == process.out().count("bestmove") == 1, process.tail())
     at = len(process.lines["out"])
     process.send("go depth 9")
-    os.kill(children(process)[0], signal.SIGKILL)
+    os.kill(children(process.popen.pid)[0], signal.SIGKILL)
     process.wait_line("engine 1 has ended", begin=at)
     process.wait_line("bestmove m[0-9]+", begin=at)
-    last = children(process)[-1]
+    last = children(process.popen.pid)[-1]
     before = cpu_ticks(last)
     process.send("go depth 15")
     wait_until(lambda: cpu_ticks(last) > before, "the last engine to search")

@@ -21,7 +21,7 @@ import time
 
 TESTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TESTS, "system"))
-from cluster import Failure, Process, Shard, Worker, path_of, kill_all  # noqa: E402 pylint: disable=wrong-import-position
+from cluster import Failure, Process, Shard, Worker, children, path_of, kill_all  # noqa: E402 pylint: disable=wrong-import-position
 from network import PORT, Host, why_no_delay  # noqa: E402 pylint: disable=wrong-import-position
 from test_uci_games import WHY_NOT  # noqa: E402 pylint: disable=wrong-import-position
 
@@ -32,14 +32,6 @@ import match  # noqa: E402 pylint: disable=wrong-import-position
 PAUSE_S, DOWN_S = (0.05, 0.4), (0.1, 0.5)  # between the end of one kill and the next; until it is started again
 CUT_S = 5
 DELAY_MS = 0.1  # of what leaves a host
-
-
-def children_of(pid):
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:  # it is gone
-        return []
 
 
 class KillMatch(match.Match):
@@ -151,7 +143,6 @@ class KillMatch(match.Match):
                 f"{count('ended') + len(self.own_faults()) - len(reasons)} crashes, "
                 f"{count('silent')} answers missing, {count('answered')} without a question")
 
-
     def own_faults(self):
         """Without those of the opponent, where it is a program of others."""
         return [fault for fault in self.faults if not (self.options.engine and fault.startswith("B: "))]
@@ -192,13 +183,13 @@ class EngineMatch(KillMatch):
         if not kind.endswith("engine"):
             return super().kill(kind, drawn, engines, ended)
         owner = engines[0].process.pid if kind.startswith("the front") else self.workers[0].popen.pid
-        children = children_of(owner)  # by the thread that starts engines, the main one
-        for child in children:
+        engine = children(owner)
+        for child in engine:
             try:
                 os.kill(child, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        return len(children) > 0
+        return len(engine) > 0
 
 
 def main():
@@ -208,11 +199,17 @@ def main():
     p.set_defaults(games=1000, clock="game:1+0.01", slack=0, lanes=1, every=100)
     p.set_defaults(a_option=[], b_option=[])
     options = p.parse_args()
+    if options.kill_every < 0:
+        p.error("--kill-every: a whole number, 0 or more")
     if options.log:
         p.error("such a match cannot go on where it was: no --log")
     if options.engine and (why := why_no_delay()):
         p.error(why)
-    if options.engine and not shutil.which((shlex.split(options.engine) or [""])[0]):
+    try:
+        words = shlex.split(options.engine or "")
+    except ValueError as error:
+        p.error(f"--engine: {error}")
+    if options.engine is not None and not shutil.which((words or [""])[0]):
         p.error(f"there is no program {options.engine!r}")
     kill_match = (EngineMatch if options.engine else KillMatch)(options)
     is_complete = kill_match.run()
