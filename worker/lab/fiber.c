@@ -198,6 +198,15 @@ static void name_stack(struct fiber *f)
 static void forget_stack(struct fiber *f)
 {
 #ifdef FIBER_ASAN
+    /* Frames of a fiber that was left in the middle: a second stack, of many MiB, which only a
+     * switch from there gives back. */
+    if (f->own.fake_stack != NULL && !f->done) {
+        struct side here;
+        __sanitizer_start_switch_fiber(&here.fake_stack, f->own.bottom, f->own.size);
+        __sanitizer_finish_switch_fiber(f->own.fake_stack, &here.bottom, &here.size);
+        __sanitizer_start_switch_fiber(NULL, here.bottom, here.size);
+        __sanitizer_finish_switch_fiber(here.fake_stack, NULL, NULL);
+    }
     /* The next mapping here must not find the red zones of frames that were never left. */
     __asan_unpoison_memory_region(f->own.bottom, f->own.size);
     __lsan_unregister_root_region(f->own.bottom, f->own.size);
