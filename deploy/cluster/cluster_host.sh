@@ -217,8 +217,11 @@ alone() { # one call at a time changes a host: the one before may go on there af
         return 0
     }
     while :; do
-        mkdir -p "$base" && touch "$base/lock" || fail "cannot make $base"
-        exec 9>>"$base/lock" # NFS locks only what is open for writing
+        tries=0
+        until mkdir -p "$base" 2>/dev/null && { command exec 9>>"$base/lock"; } 2>/dev/null; do # NFS locks what is open for writing
+            tries=$((tries + 1)) # the one before may remove it meanwhile
+            [ "$tries" -lt 20 ] || { mkdir -p "$base"; fail "cannot make $base"; }
+        done
         flock -w 20 9
         case $? in
         0) [ ! "$base/lock" -ef "/proc/$$/fd/9" ] || return 0 ;; # else the one before has removed it
