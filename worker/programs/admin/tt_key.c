@@ -279,7 +279,8 @@ static int confirm(struct tt *tt, uint64_t dropped)
 
 int tt_key_store(struct tt *tt)
 {
-    static const char *const bounds[] = {[TT_LOWER] = "lower", "upper", "exact"};
+    static const char *const bounds[] = {
+        [TT_LOWER] = "lower", [TT_UPPER] = "upper", [TT_EXACT] = "exact"};
     const struct tt_command *c = &tt->command;
     struct tt_store store = {.key = c->key, .depth = (uint8_t)c->depth, .score = (int16_t)c->score};
     uint64_t number = 0, dropped = tt_link_dropped(tt->link);

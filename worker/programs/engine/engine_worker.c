@@ -254,10 +254,10 @@ static void keep_offer(struct engine_worker *w, const struct proto_job *job)
 static void serve_shards(struct engine_worker *w)
 {
     struct client_event event;
+    struct proto_job job;
     const struct lane *lane = &w->session.lane;
     while (lane_next(&w->session.lane, &event)) {
         const uint64_t boot = client_shard(lane->client, event.shard).boot;
-        struct proto_job job;
         char game[ENGINE_GAME_MAX];
         if (event.kind == CLIENT_JOB) {
             if (!proto_text_copy(event.job->game, game, sizeof game) ||
