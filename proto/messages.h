@@ -46,7 +46,7 @@
        F(u64, job) F(u32, workers) F(u32, age_ms) F(u8, depth) F(u8, reached) F(text, owner)       \
            F(text, game) F(text, algorithm) F(text, position) F(text, user) F(i16, score)          \
                F(u16, move) F(u64, nodes) F(u64, duplicated) F(u64, abandoned) F(u64, bytes)       \
-                   F(text, line))
+                   F(text, line) F(u32, left_s))
 
 #define PROTO_JOB_FIELDS \
     F(u64, job)          \
@@ -81,7 +81,7 @@
     MSG(JOB_REPORT, job_report, 13,                                                            \
         F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(i16, score) F(u16, move)      \
             COUNTERS_REPORTED(PROTO_COUNTER) COUNTERS_OF_TALK(PROTO_TALK) F(text, line)        \
-                F(text, name) F(text, why))                                                    \
+                F(text, name) F(text, why) F(u32, left_s))                                     \
     MSG(NODE_DONE, node_done, 14, F(stores, list))                                             \
     MSG(STATS, stats, 15, F(u32, request))                                                     \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                      \

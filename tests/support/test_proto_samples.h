@@ -95,7 +95,8 @@ static struct proto_job_row sample_jobs[] = {
      .duplicated = 500,
      .abandoned = 12000,
      .bytes = 1600000,
-     .line = TEXT("e2e4 e7e5")},
+     .line = TEXT("e2e4 e7e5"),
+     .left_s = 86400},
 };
 
 static const struct proto_message samples[] = {
@@ -145,7 +146,8 @@ static const struct proto_message samples[] = {
                                       .bytes_received = 900000,
                                       .line = TEXT("e2e4 e7e5"),
                                       .name = TEXT("worker-1"),
-                                      .why = TEXT("")}},
+                                      .why = TEXT(""),
+                                      .left_s = 3600}},
     {PROTO_NODE_DONE, .node_done = {.list = {1, sample_results}}},
     {PROTO_STATS, .stats = {.request = 5}},
     {PROTO_STATS_ANSWER, .stats_answer = {.request = 5, .list = {2, sample_figures}}},

@@ -63,7 +63,7 @@ def owner(key, places):
 def report_of(message):
     """A JOB_REPORT with the names of section 4."""
     names = """job instance state depth score move nodes asks busy deferred duplicated abandoned waited_us
-        talked_us bytes_sent bytes_received line name why""".split()
+        talked_us bytes_sent bytes_received line name why left_s""".split()
     assert message[0] == JOB_REPORT and len(message) >= 1 + len(names), message
     return dict(zip(names, message[1:]))
 
@@ -227,7 +227,7 @@ class Client:
 
     def jobs_open(self):
         names = """job workers age_ms depth reached owner game algorithm position user score move nodes duplicated
-            abandoned bytes line""".split()
+            abandoned bytes line left_s""".split()
         return [dict(zip(names, row)) for row in self.pages(JOBS, JOBS_ANSWER)]
 
     def scan(self, depth=0):

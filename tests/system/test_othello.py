@@ -166,6 +166,24 @@ def progress_says_what_is_proved():
     return None
 
 
+def what_is_left_is_said_by_solve_and_top():
+    if SANITIZED:
+        return "takes long with sanitizers"
+    board = next(board for board, score, _ in problems("ffo.obf", 26) if score == 10 and board.count("-") == 26)  # FFO #50
+    shard = Shard()
+    process = Process("abdada", "solve", "--servers", shard.address, board)
+    process.close_input()
+    process.wait_line(r"  about [\d.]+ (seconds|minutes|hours) left", "err")
+
+    def job_that_says():
+        return [row for row in cluster.top(shard.address)[1]["job"] if row["left_s"] > 0]
+    job, = wait_until(job_that_says, "a job that says what is left")
+    check(job["left_s"] < 86400, job)
+    check(re.search(r" about [\d.]+ \w+ left", run("abdada", "top", "--once", "--servers", shard.address).out()), "top")
+    process.kill()
+    return None
+
+
 def every_algorithm_finds_the_same():
     board, score, _ = problems("ffo-1-19.obf", 64)[7]
     divided, least, _ = problems("ffo.obf", 19)[-1]  # more squares than are solved in one piece
@@ -413,7 +431,7 @@ if __name__ == "__main__":
     sys.exit(main([
         the_tree_has_its_sizes, the_problems_of_the_file_are_solved, a_stopped_solve_has_solved_nothing, harder_ones_are_solved, all_best_moves_are_found,
         a_line_is_played_to_the_end, a_position_is_analysed, a_finished_game_has_a_score,
-        progress_says_what_is_proved, every_algorithm_finds_the_same, selection_full_prunes_but_not_the_end,
+        progress_says_what_is_proved, what_is_left_is_said_by_solve_and_top, every_algorithm_finds_the_same, selection_full_prunes_but_not_the_end,
         a_cluster_solves, everything_but_the_front_end_is_killed, everything_is_killed_and_the_solve_goes_on,
         a_score_alone_is_compared, games_are_read_in_the_forms_that_people_have,
         damaged_games_are_named_and_the_others_read, the_bench_runs_another_solver_beside_ours, wrong_use_is_said_in_a_line],

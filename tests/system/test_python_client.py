@@ -300,7 +300,7 @@ def jobs_are_pushed_and_stopped(server):
     report = [number, 99, 0, 3, -31, 1804, 10, 20, 30, 40, 50, 60, 70, 75, 80, 90, "e2e4 e7e5", "", ""]
     late.send(ab.JOB_REPORT, *report)
     passed_on = front.wait_pushed(ab.JOB_REPORT)
-    equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:-2] + ["python", ""])
+    equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:-2] + ["python", "", 0])
     equal(passed_on[2], ab.alias(late.instance))  # whatever it said
     front.send(ab.JOB_STOP, number, 0)
     for worker in (early, late):

@@ -71,6 +71,7 @@ void ttcore_jobs_take_report(struct ttcore_job *job, const struct proto_job_repo
         found->duplicated = report->duplicated;
         found->abandoned = report->abandoned;
         found->bytes = report->bytes_sent + report->bytes_received;
+        found->left_s = report->left_s;
     }
     bool is_possible = job->depth == PROTO_NO_LIMIT || report->depth <= job->depth;
     bool is_deeper = report->depth > found->depth;

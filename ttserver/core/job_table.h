@@ -21,6 +21,7 @@ struct ttcore_found {
     uint16_t move, length;
     uint64_t nodes; /* from the owner, as the next line; 0: no report yet */
     uint64_t duplicated, abandoned, bytes;
+    uint32_t left_s;
     char line[TTCORE_LINE_MAX];
 };
 

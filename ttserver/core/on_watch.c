@@ -183,6 +183,7 @@ void ttcore_on_jobs(struct ttcore_call *call)
             .abandoned = job->found.abandoned,
             .bytes = job->found.bytes,
             .line = {job->found.line, job->found.length},
+            .left_s = job->found.left_s,
         };
         count_workers(core, &row[count++]);
     }

@@ -45,6 +45,9 @@ void engine_fill_status(struct engine *e, struct engine_status *out)
         s.depth = f.depth > s.depth ? f.depth : s.depth;
         s.shards_up = f.shards_up; /* at last the first thread's */
         s.remote_depth = f.remote_depth;
+        s.left_us = f.now.nodes > 0
+                        ? (uint64_t)((double)f.nodes_left * (double)time_us / (double)f.now.nodes)
+                        : 0;
     }
     s.sum = s.own;
     counters_add(&s.sum, &helped.counters);
@@ -115,6 +118,7 @@ void engine_report(struct engine *e, uint64_t now_us, bool has_best)
     struct proto_job_report all = {.job = e->job->id, .state = PROTO_JOB_SEARCHING};
     job_report_set(&all, &status.sum);
     all.talked_us = 0; /* is known of each searcher */
+    all.left_s = (uint32_t)(status.left_us / 1000000);
     if (has_best) {
         /* Figures of this process alone, a searcher beside the workers. */
         struct proto_job_report own = {

@@ -157,6 +157,7 @@ void searcher_publish(struct searcher *p)
 void searcher_end(struct searcher *p)
 {
     searcher_publish(p);
+    atomic_store_explicit(&p->nodes_left, 0, memory_order_relaxed);
     atomic_store_explicit(&p->is_busy, false, memory_order_relaxed);
     atomic_fetch_add_explicit(&p->searches, 1, memory_order_relaxed);
     if (!p->is_fiber) {
@@ -179,6 +180,7 @@ void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
     }
     atomic_store_explicit(&p->is_busy, true, memory_order_relaxed);
     searcher_publish(p);
+    atomic_store_explicit(&p->nodes_left, search_nodes_left(search), memory_order_relaxed);
 }
 
 enum err searcher_post(struct searcher *p, const struct job *job)
@@ -226,6 +228,7 @@ struct searcher_figures searcher_figures(const struct searcher *p)
         .searches = atomic_load_explicit(&p->searches, memory_order_relaxed),
         .is_busy = atomic_load_explicit(&p->is_busy, memory_order_relaxed),
         .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
+        .nodes_left = atomic_load_explicit(&p->nodes_left, memory_order_relaxed),
         .remote_depth = atomic_load_explicit(&p->remote_depth, memory_order_relaxed),
         .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),
     };

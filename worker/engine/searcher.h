@@ -30,6 +30,7 @@ struct searcher {
     struct counters before; /* of all searches before this one; bytes: when it began */
     /* published: written by the searching thread, read by any */
     _Alignas(MEMORY_LINE) atomic_uint depth, remote_depth, shards_up;
+    _Atomic uint64_t nodes_left;
     struct counters_shared now, all; /* as in searcher_figures */
     _Atomic uint64_t timeouts, searches;
     atomic_bool is_busy;
@@ -42,6 +43,7 @@ struct searcher_figures {
     uint64_t searches; /* ended */
     bool is_busy; /* searches now */
     unsigned depth, remote_depth;
+    uint64_t nodes_left; /* search_nodes_left */
     unsigned shards_up; /* when it last searched, or was idle */
 };
 

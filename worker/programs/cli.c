@@ -286,6 +286,22 @@ enum err cli_engine_open(struct engine **out, const char *program, const struct 
     return err;
 }
 
+const char *cli_time_left(double seconds, char out[CLI_TIME_LEFT_MAX])
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } unit[] = {{"days", 86400}, {"hours", 3600}, {"minutes", 60}, {"seconds", 1}};
+    unsigned i = 0;
+    while (i < 3 && seconds < 2 * unit[i].seconds) {
+        i++;
+    }
+    const double left = seconds / unit[i].seconds;
+    snprintf(out, seconds > 0 ? CLI_TIME_LEFT_MAX : 1, "  about %.*f %s left", left < 10 ? 1 : 0,
+             left, unit[i].name);
+    return out;
+}
+
 void cli_refusal_text(const struct engine *engine, unsigned shard, const char *why,
                       const struct engine_status *s, char out[CLI_REFUSAL_MAX])
 {

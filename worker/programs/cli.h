@@ -181,6 +181,11 @@ uint64_t cli_memory_besides(uint64_t tables, unsigned threads);
 /* On stderr: `reason`, not NULL, is why the table of that size is the process's own. */
 void cli_say_private(const char *program, uint64_t hash_mib, const char *reason);
 
+enum { CLI_TIME_LEFT_MAX = 32 };
+
+/* "  about 3.2 hours left"; empty for 0, which is unknown. Returns `out`. */
+const char *cli_time_left(double seconds, char out[CLI_TIME_LEFT_MAX]);
+
 enum { CLI_REFUSAL_MAX = 512 };
 
 /* "shard HOST:PORT refused the job: WHY; ..." and what that means for the search; `why` is NULL: it

@@ -252,6 +252,7 @@ static void read_progress(struct redis_shell *s, const struct redisReply *list, 
         row->abandoned = m.job_report.abandoned;
         row->bytes = m.job_report.bytes_sent + m.job_report.bytes_received;
         row->line = m.job_report.line;
+        row->left_s = m.job_report.left_s;
     }
 }
 

@@ -66,6 +66,7 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
     /* Nothing is tested against no score at all, which another process may give as its alpha. */
     const bool is_in_window = at == 0 || part == VALUE_ONLY || n->alpha_now == -GAME_INFINITE;
     const bool is_quiet = !(n->moves[at].flags & GAME_NOISY);
+    const uint64_t nodes_before = s->counters.nodes;
     struct node *child = n + 1;
     enum search_visit visit;
     bool is_narrowed, in_window;
@@ -130,6 +131,10 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
     /* Step 6. Its value; and what refutes this node is tried early elsewhere. */
     *lacks_value = in_window && part == TEST_ONLY;
     if (visit == VISIT_VALUE && !*lacks_value) {
+        const uint64_t nodes = s->counters.nodes - nodes_before;
+        n->eldest_nodes = n->visited == 0 ? nodes : n->eldest_nodes;
+        n->visited_nodes += nodes;
+        n->visited++;
         if (score_up(child->best) > n->best) {
             n->repeats = child->repeats;
             n->counts = child->counts;

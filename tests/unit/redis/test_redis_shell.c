@@ -320,12 +320,14 @@ static void job_shows_what_was_found(void **state)
     r.abandoned = 60;
     r.bytes_sent = 30;
     r.bytes_received = 40;
+    r.left_s = 3600;
     r.line = proto_text_of("d2d4");
     client_job_report(front->client, &r, clock_us()); /* what its user sees stands */
     row_becomes(other, 4, -7, 5000, "d2d4");
     assert_int_equal(other->job_row.duplicated, 50);
     assert_int_equal(other->job_row.abandoned, 60);
     assert_int_equal(other->job_row.bytes, 70);
+    assert_int_equal(other->job_row.left_s, 3600);
     r.depth = 9;
     client_job_report(bed.peer[0].client, &r, clock_us());
     BED_UNTIL(&bed, front->reports == 2); /* those of the worker alone */

@@ -4,7 +4,14 @@
 #include "worker/search/node.h"
 #include "worker/table/embedded.h"
 
-enum { TREE_DEPTH = 7, NOT_COUNTED = 99, SOLVED_PLIES = 3, COUNT_EVERY = 50, POLL_NODES = 64 };
+enum {
+    TREE_DEPTH = 7,
+    NOT_COUNTED = 99,
+    SOLVED_PLIES = 3,
+    COUNT_EVERY = 50,
+    POLL_NODES = 64,
+    POLLS_NOTED = 4096
+};
 
 /* ---- a solver for synthetic trees: plain alpha-beta to the end ---- */
 
@@ -159,13 +166,20 @@ struct run {
     struct search_result result;
     unsigned depth[TREE_DEPTH + 1], score[TREE_DEPTH + 1], move[TREE_DEPTH + 1], iterations;
     uint64_t nodes;
+    unsigned noted; /* polls of the last iteration, with the nodes before it and those left */
+    uint64_t nodes_at[POLLS_NOTED], left_at[POLLS_NOTED];
     struct asked asked;
 };
 
 static bool poll_run(void *self, struct search *search)
 {
     struct run *r = self;
-    (void)search;
+    const uint64_t left = search_nodes_left(search);
+    if (left > 0 && r->noted < POLLS_NOTED) {
+        assert_int_equal(search_iteration(search), TREE_DEPTH);
+        r->nodes_at[r->noted] = search_counters(search)->nodes;
+        r->left_at[r->noted++] = left;
+    }
     return r->stop_after != 0 && ++r->polls >= r->stop_after;
 }
 
@@ -319,6 +333,26 @@ static void a_selective_iteration_comes_before_the_exact_one(void **state)
         run_with(&game, TREE_DEPTH - 1, 0, NOT_COUNTED, false);
         assert_int_equal(solved.calls, 0);
     }
+}
+
+/* The table knows little of these trees, so that more is left than it says. */
+static void the_last_iteration_says_what_is_left(void **state)
+{
+    (void)state;
+    struct game game = solving_game();
+    struct game_search limits = *game_tree.search;
+    limits.prepares = true;
+    game.search = &limits;
+    game.solves = tree_solves_to_the_end;
+    game.depth_left = tree_depth_left;
+    const struct run r = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, false);
+    assert_in_range(r.noted, 20, POLLS_NOTED - 1);
+    for (unsigned i = r.noted / 10; i < r.noted * 9 / 10; i++) {
+        const uint64_t left = r.nodes - r.nodes_at[i];
+        assert_in_range(r.left_at[i], left / 4, left * 2);
+    }
+    assert_int_equal(run_with(&game, TREE_DEPTH - 1, 0, NOT_COUNTED, false).noted, 0);
+    assert_int_equal(run_tree(&game_tree, TREE_DEPTH, 0).noted, 0);
 }
 
 static void a_solved_root_has_its_best_move(void **state)
@@ -556,6 +590,7 @@ int main(void)
         T(a_solver_takes_over_without_the_table),
         T(a_shared_ending_goes_through_the_table),
         T(a_selective_iteration_comes_before_the_exact_one),
+        T(the_last_iteration_says_what_is_left),
         T(a_solved_root_has_its_best_move),
         T(a_solver_polls_and_can_be_stopped),
         T(a_solver_is_ended_by_an_abort),

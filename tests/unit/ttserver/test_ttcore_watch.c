@@ -55,7 +55,8 @@ static void say_found(struct bed *bed, const char *who, uint8_t depth, int16_t s
                                              .talked_us = nodes,
                                              .bytes_sent = nodes,
                                              .bytes_received = 2 * nodes,
-                                             .line = proto_text_of(line)};
+                                             .line = proto_text_of(line),
+                                             .left_s = (uint32_t)nodes + 1};
     bed_say(bed, who, m);
 }
 
@@ -90,6 +91,7 @@ static void a_job_shows_what_was_found(void **state)
     row_is(bed, 7, 20, 1600, "d2d4 d7d5");
     say_found(bed, "other", 9, 99, 9999, "a2a3"); /* not the owner */
     row_is(bed, 7, 20, 1600, "d2d4 d7d5");
+    assert_int_equal(jobs(bed, 0)->list.at[0].left_s, 0); /* only the owner's word counts */
     const struct proto_members_answer *all = members(bed, 0);
     for (uint32_t i = 0; i < all->list.count; i++) {
         const struct proto_member_row *row = &all->list.at[i];
@@ -106,6 +108,7 @@ static void a_job_shows_what_was_found(void **state)
     say_found(bed, "front", 6, 5, 2500, "c2c4"); /* what its user sees stands, deep or not */
     assert_int_equal(bed->actions.messages, 0);
     row_is(bed, 6, 5, 2500, "c2c4");
+    assert_int_equal(jobs(bed, 0)->list.at[0].left_s, 2501);
     say_found(bed, "w", 8, 40, 3000, "e2e4 e7e5"); /* nodes: the front-end has not heard yet */
     row_is(bed, 6, 5, 3600, "c2c4");
     say_found(bed, "front", 0, 0, 4000, "");

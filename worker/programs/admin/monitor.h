@@ -91,6 +91,7 @@ struct monitor_job {
     char line[MONITOR_LINE_MAX]; /* ... its moves in the text of the game; empty: none yet */
     struct monitor_work work; /* of all who search it; `waiting`: of the workers among them */
     uint32_t age_ms; /* the most of all shards */
+    uint32_t left_s; /* about, as its owner says; 0: unknown */
     unsigned workers;
     uint64_t shards;
     struct monitor_past past;

@@ -256,7 +256,9 @@ static void show_line(struct page *p, const struct monitor_job *j)
     } else {
         snprintf(score, sizeof score, "%d", j->score);
     }
-    line(p, "  depth %u  score %s  %s", j->reached, score, j->line);
+    char left[CLI_TIME_LEFT_MAX];
+    line(p, "  depth %u  score %s  %s%s", j->reached, score, j->line,
+         cli_time_left(j->left_s, left));
     if (san[0] != '\0') {
         line(p, "  san %s", san);
     }
@@ -534,6 +536,7 @@ static void put_job(struct json *j, const struct monitor_view *v, unsigned at)
     json_text(j, "user", job->user);
     json_number(j, "workers", job->workers);
     json_number(j, "age_ms", job->age_ms);
+    json_number(j, "left_s", job->left_s);
     json_number(j, "depth", job->depth);
     json_number(j, "reached", job->reached);
     json_text(j, "game", job->game);

@@ -105,7 +105,7 @@ static void show_progress(void *self, const struct search_result *best,
 {
     const struct analyse *a = self;
     struct analyse_sum sum = {.time_us = 0};
-    char score[16];
+    char score[16], left[CLI_TIME_LEFT_MAX];
     say_refused(self, s);
     if (best->depth > 0) { /* which is not that of the iteration under way */
         score_text(a->running->game, best->score, score, sizeof score);
@@ -114,6 +114,7 @@ static void show_progress(void *self, const struct search_result *best,
     }
     fprintf(stderr, "  depth %u", s->depth);
     show_speed(s);
+    fprintf(stderr, "%s", cli_time_left(s->left_us / 1e6, left));
     sum_up(a, s, &sum);
     if (sum.is_shared) {
         print_cost(a, &sum, a->verbose, stderr);
