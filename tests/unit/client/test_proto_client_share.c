@@ -209,6 +209,25 @@ static void who_waits_can_see_it_without_asking(void **state)
     fake_close(f);
 }
 
+static void results_of_the_namespace_before_are_dropped(void **state)
+{
+    struct fake *f = fake_open(2);
+    struct proto_message m = {.type = PROTO_SHARE, .share = {7, {2, given}, 0}};
+    (void)state;
+    fake_say(f, 0, &m);
+    assert_int_equal(f->shared, 2);
+    client_hello(f->client, PROTO_CLIENT, 77, f->now);
+    fake_say(f, 0, &m);
+    assert_int_equal(f->shared, 2);
+    fake_welcome(f, 0);
+    fake_say(f, 1, &m); /* that shard has not answered yet */
+    assert_int_equal(f->shared, 2);
+    fake_say(f, 0, &m);
+    assert_int_equal(f->shared, 4);
+    assert_int_equal(client_counters(f->client)->shared_taken, 4);
+    fake_close(f);
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -221,6 +240,7 @@ int main(void)
         T(results_are_divided_by_the_batch_of_the_shard),
         T(a_client_says_which_table_it_has),
         T(results_of_others_are_handed_on_if_all_are_in_range),
+        T(results_of_the_namespace_before_are_dropped),
         T(who_waits_can_see_it_without_asking),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
