@@ -89,7 +89,7 @@ build   = @$(AGAIN) -k -j$(JOBS) MODE=$(1) $(2) || \
 
 UNIT_TIMEOUT   := 300
 SYSTEM_TIMEOUT := 1200
-SYSTEM_JOBS    := $(shell expr $(JOBS) + 2)
+SYSTEM_JOBS    := $(shell expr $(JOBS) + 3)
 SIM_TIMEOUT    := 900
 PERFT_MAX_LEAVES ?= 200000
 FUZZ_RUNS        ?= 200000
@@ -201,13 +201,14 @@ test: deps-test forget-totals ## what every change must pass: 12 minutes on two 
 	@$(AGAIN) -k -j2 searching waiting || true # a lane that breaks off leaves groups out, which the sum counts
 	@$(SUM)
 
-# Two lanes beside each other: one that keeps the CPUs busy, and one whose programs mostly wait.
+# Two lanes beside each other: one that keeps the CPUs busy, and one whose programs mostly wait, but go first.
 searching:
-	@+$(AGAIN) run-lint
-	@+$(AGAIN) MODE=dev run-unit
-	@+$(AGAIN) MODE=tsan run-unit
-	@+$(AGAIN) MODE=dev run-fuzz
-	@+SHORT=1 $(AGAIN) MODE=release run-sim
+	@+$(GIVES_WAY) $(AGAIN) run-lint
+	@+$(GIVES_WAY) $(AGAIN) MODE=dev run-unit
+	@+$(GIVES_WAY) $(AGAIN) MODE=tsan run-unit
+	@+$(GIVES_WAY) $(AGAIN) MODE=dev run-fuzz
+	@+SHORT=1 $(GIVES_WAY) $(AGAIN) MODE=release run-sim
+GIVES_WAY := nice -n 4
 waiting:
 	@+SHORT=1 $(AGAIN) MODE=release run-system SYSTEM="$(filter-out $(call system_named,$(IN_DEV)),$(SYSTEM))"
 	@+SHORT=1 $(AGAIN) MODE=dev run-system SYSTEM="$(call system_named,$(IN_DEV))"
