@@ -20,6 +20,7 @@ BESIDE = 4  # added to a bound: the result stays beside those of other depths of
 EXCLUSIVE, STRICT = 1, 2
 WORKER, FRONT, CLIENT, MONITOR = 0, 1, 2, 3
 SEARCHING, ENDED, REFUSED = 0, 1, 2  # a worker's job
+NO_SESSION = 4  # code of an ERROR
 UNKNOWN_LOW, UNKNOWN_HIGH = -32767, 32767
 MASK = (1 << 64) - 1
 

@@ -205,7 +205,7 @@ def bye_leaves_every_node(server):
         a.peek(key, 5)
         raise AssertionError("served without a session")
     except Refused as refused:
-        equal(refused.code, 4)
+        equal(refused.code, ab.NO_SESSION)
 
 
 @test
@@ -220,7 +220,7 @@ def silence_ends_a_session_and_its_in_flight_entries(server):
         a.ask(key, 5)
         raise AssertionError("served without a session")
     except Refused as refused:
-        equal(refused.code, 4)
+        equal(refused.code, ab.NO_SESSION)
     a.hello()
     equal(a.ask(key, 5)[5], 1)
 

@@ -57,6 +57,9 @@ def start_long(cluster, servers):
     raise Failure("every search ends too early")
 
 
+LATE = "does not answer"
+
+
 def lines_of(process):
     """What a process says of a Redis."""
     return [line for line in process.lines["err"] if re.search(r"127\.0\.0\.1:\d+:? ", line)]
@@ -66,6 +69,8 @@ def check_said(processes, *patterns):
     """Each process has said one line of each pattern, and nothing else of the Redis."""
     for process in processes:
         said = lines_of(process)
+        late = [line for line in said if LATE in line and not any(re.search(pattern, line) for pattern in patterns)]
+        said = [line for line in said if line not in late[:2]]  # twice a busy machine may keep it waiting
         check(len(said) <= len(patterns), "too much is said:", said)
         for pattern in patterns:
             equal(sum(1 for line in said if re.search(pattern, line)), 1, pattern, process.tail())
@@ -123,7 +128,7 @@ def a_killed_master_does_not_move_it():
         for worker in c.workers:
             check(worker.running(), worker.tail())
             for line in lines_of(worker):
-                check(re.search("the connection broke|refused|CLUSTERDOWN", line), line)
+                check(re.search(f"the connection broke|refused|CLUSTERDOWN|{LATE}", line), line)
 
 
 # ---- faults ----
