@@ -87,7 +87,7 @@ SUM     = $(PYTHON) tests/run.py --sum $(TOTALS)
 build   = @$(AGAIN) -k -j$(JOBS) MODE=$(1) $(2) || \
             $(RUN) --group "build" --step "build of MODE=$(1)" -- sh -c 'echo "see above"; exit 1' || true
 
-UNIT_TIMEOUT   := 300
+UNIT_TIMEOUT   := 900
 SYSTEM_TIMEOUT := 1200
 SYSTEM_JOBS    := $(shell expr $(JOBS) + 3)
 SIM_TIMEOUT    := 900

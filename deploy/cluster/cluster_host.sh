@@ -217,10 +217,11 @@ alone() { # one call at a time changes a host: the one before may go on there af
         return 0
     }
     while :; do
-        tries=0
-        until mkdir -p "$base" 2>/dev/null && { command exec 9>>"$base/lock"; } 2>/dev/null; do # NFS locks what is open for writing
-            tries=$((tries + 1)) # the one before may remove it meanwhile
-            [ "$tries" -lt 20 ] || { mkdir -p "$base"; fail "cannot make $base"; }
+        tries=0 # the one before may remove the folder meanwhile
+        until mkdir -p "$base" 2>/dev/null && { command exec 9>>"$base/lock"; } 2>/dev/null; do
+            tries=$((tries + 1)) # to append, as NFS locks what is open for writing
+            [ "$tries" -lt 20 ] || { mkdir -p "$base" && command : >>"$base/lock"; } || fail "cannot make $base/lock"
+            [ "$tries" -lt 10 ] || nap
         done
         flock -w 20 9
         case $? in

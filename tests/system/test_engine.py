@@ -582,7 +582,7 @@ def test_an_open_job_is_remembered():
     front, other = (Front(Fake(depth=10 ** 6), shard.address) for _ in range(2))
     front.say("go infinite")
     wait_until(lambda: len(shard.working()) == 2, "both for the first")
-    for _ in range(1000):  # a go has a bound of its own: no busy machine makes all of them too late
+    for _ in range(10000):  # a go has a bound of its own: no busy machine makes all of them too late
         other.go("go movetime 20", 2)
         if sum(map(searches, fakes)) >= 140:  # jobs: more than have texts
             break

@@ -188,8 +188,9 @@ def lacks_room():
 
 def two_that_start_together(end_of_first):
     """The second waits for the first, which is let go on, or killed; both then have one table."""
-    if lacks_room():
-        return lacks_room()
+    why = lacks_room()
+    if why:
+        return why
     shard = Shard()
 
     def new_worker():
@@ -223,8 +224,9 @@ def a_table_whose_maker_dies_is_made_by_who_waits():
 
 
 def who_waits_for_a_table_can_be_ended():
-    if lacks_room():
-        return lacks_room()
+    why = lacks_room()
+    if why:
+        return why
     shard = Shard()
 
     def new_worker():

@@ -430,10 +430,10 @@ def one_call_at_a_time_changes_a_cluster(_):
         with programs_here() as (home, base):
             waits = "sh -c '. $S/cluster_host.sh; base=$B; alone; ls $B/lock; exec 9>&-' &"
             # The second comes before, while or after the first removes all.
-            once = f"alone; {waits} sleep 0.00$i; rm -rf $B/bin; leave; wait; exec 9>&-"
-            said = shell(f"base=$B run=$B/run cluster=c host=h; for i in $(seq 80); do {once}; done",
+            once = f"alone; {waits} sleep 0.$i; rm -rf $B/bin; leave; wait; exec 9>&-"
+            said = shell(f"base=$B run=$B/run cluster=c host=h; for i in 4 $(seq -w 000 079); do {once}; done",
                          ("HOME", home), ("S", SCRIPTS), ("B", base))
-            equal(said, 80 * f"{base}/lock\n")
+            equal(said, 81 * f"{base}/lock\n")
 
 
 def all_threads_are_the_cpus_that_a_login_may_use():
