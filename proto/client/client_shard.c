@@ -315,10 +315,12 @@ struct part *client_shard_answered(struct client *c, unsigned shard, enum part_k
 
 void client_hello(struct client *c, enum proto_role role, uint64_t namespace_id, uint64_t now_us)
 {
+    const bool moves = namespace_id != c->options.namespace_id;
     client_advance(c, now_us);
     c->options.role = role;
     c->options.namespace_id = namespace_id;
     for (unsigned s = 0; s < c->options.shards; s++) {
+        c->shards[s].is_elsewhere = c->shards[s].is_elsewhere || moves;
         c->shards[s].hello_owed = true;
         c->shards[s].hello_request = 0;
         shard_greet(c, s);
@@ -387,6 +389,7 @@ void client_shard_on_welcome(struct client *c, unsigned shard, const struct prot
     bool confirms = s->hello_owed && is_answer; /* a role that may post, perhaps */
     s->leaked = s->leaked && !is_answer;
     s->hello_owed = s->hello_owed && !is_answer;
+    s->is_elsewhere = s->is_elsewhere && !is_answer;
     s->hello_request = is_answer ? 0 : s->hello_request;
     if (s->state == CLIENT_UP && (s->boot != m->boot || s->place != m->place)) {
         client_shard_fall(c, shard, CLIENT_GREETING); /* it restarted unseen */

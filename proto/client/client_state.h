@@ -93,6 +93,7 @@ struct shard {
     uint64_t hello_due_us; /* when not up, or hello_owed */
     uint32_t unsent_pause_us; /* after a HELLO that the lane did not take; 0: it took the last */
     bool hello_owed; /* a WELCOME has not confirmed the present role and namespace, or a leak */
+    bool is_elsewhere; /* it may still send results of another namespace, which they do not name */
     bool leaked; /* leaves were dropped: the HELLO asks to release all */
     uint32_t hello_request; /* the HELLO that says all of it; 0: not sent yet */
     uint64_t request_us; /* when the last request was sent, or tried */

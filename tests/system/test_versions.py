@@ -35,10 +35,12 @@ def more(message):
 
 
 def fewer(message):
-    """As an earlier build would say it, which does not know the last field of these."""
-    if message[1] in (client.HELLO, client.JOB_REPORT):
+    """As an earlier build would say it, which does not know the last field of these (of a report why, left_s)."""
+    if message[1] == client.HELLO:
         return message[:-1]
-    if message[1] == client.MEMBERS_ANSWER:
+    if message[1] == client.JOB_REPORT:
+        return message[:-2]
+    if message[1] in (client.MEMBERS_ANSWER, client.JOBS_ANSWER):
         return [*message[:-1], [row[:-1] for row in message[-1]]]
     return message
 

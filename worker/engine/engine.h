@@ -35,7 +35,7 @@ struct engine_options {
 
 struct engine_status {
     uint64_t time_us;
-    uint64_t left_us; /* until the position is solved, about (search_nodes_left); 0: unknown */
+    uint32_t left_s; /* until the position is solved, about (search_nodes_left); 0: unknown */
     struct counters own; /* of this process's threads */
     struct counters sum; /* of all searchers: with what workers reported */
     uint64_t all_us; /* the time that all searchers had */

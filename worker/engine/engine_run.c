@@ -45,9 +45,10 @@ void engine_fill_status(struct engine *e, struct engine_status *out)
         s.depth = f.depth > s.depth ? f.depth : s.depth;
         s.shards_up = f.shards_up; /* at last the first thread's */
         s.remote_depth = f.remote_depth;
-        s.left_us = f.now.nodes > 0
-                        ? (uint64_t)((double)f.nodes_left * (double)time_us / (double)f.now.nodes)
-                        : 0;
+        const double left_s =
+            f.now.nodes > 0 ? (double)f.nodes_left * (double)time_us / 1e6 / (double)f.now.nodes
+                            : 0;
+        s.left_s = left_s < UINT32_MAX ? (uint32_t)left_s : UINT32_MAX;
     }
     s.sum = s.own;
     counters_add(&s.sum, &helped.counters);
@@ -118,7 +119,6 @@ void engine_report(struct engine *e, uint64_t now_us, bool has_best)
     struct proto_job_report all = {.job = e->job->id, .state = PROTO_JOB_SEARCHING};
     job_report_set(&all, &status.sum);
     all.talked_us = 0; /* is known of each searcher */
-    all.left_s = (uint32_t)(status.left_us / 1000000);
     if (has_best) {
         /* Figures of this process alone, a searcher beside the workers. */
         struct proto_job_report own = {
@@ -127,6 +127,7 @@ void engine_report(struct engine *e, uint64_t now_us, bool has_best)
         own.waited_us /= e->searchers; /* a session's, and so never more than its time */
         own.talked_us /= e->searchers;
         searcher_report(searcher, &own);
+        all.left_s = status.left_s; /* a bag's time is that of many positions */
         all.depth = (uint8_t)best.depth;
         all.score = (int16_t)best.score;
         all.move = best.move;

@@ -286,19 +286,22 @@ enum err cli_engine_open(struct engine **out, const char *program, const struct 
     return err;
 }
 
-const char *cli_time_left(double seconds, char out[CLI_TIME_LEFT_MAX])
+const char *cli_time_left(uint32_t seconds, char out[CLI_TIME_LEFT_MAX])
 {
     static const struct {
         const char *name;
-        double seconds;
-    } unit[] = {{"days", 86400}, {"hours", 3600}, {"minutes", 60}, {"seconds", 1}};
+        uint32_t seconds;
+    } unit[] = {{"days", 86400}, {"hours", 3600}, {"minutes", 60}, {"s", 1}};
     unsigned i = 0;
     while (i < 3 && seconds < 2 * unit[i].seconds) {
         i++;
     }
-    const double left = seconds / unit[i].seconds;
-    snprintf(out, seconds > 0 ? CLI_TIME_LEFT_MAX : 1, "  about %.*f %s left", left < 10 ? 1 : 0,
-             left, unit[i].name);
+    const double left = (double)seconds / unit[i].seconds;
+    out[0] = '\0';
+    if (seconds > 0) {
+        snprintf(out, CLI_TIME_LEFT_MAX, "  about %.*f %s left", left < 10 && i < 3, left,
+                 unit[i].name);
+    }
     return out;
 }
 

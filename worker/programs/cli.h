@@ -184,7 +184,7 @@ void cli_say_private(const char *program, uint64_t hash_mib, const char *reason)
 enum { CLI_TIME_LEFT_MAX = 32 };
 
 /* "  about 3.2 hours left"; empty for 0, which is unknown. Returns `out`. */
-const char *cli_time_left(double seconds, char out[CLI_TIME_LEFT_MAX]);
+const char *cli_time_left(uint32_t seconds, char out[CLI_TIME_LEFT_MAX]);
 
 enum { CLI_REFUSAL_MAX = 512 };
 

@@ -66,7 +66,6 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
     /* Nothing is tested against no score at all, which another process may give as its alpha. */
     const bool is_in_window = at == 0 || part == VALUE_ONLY || n->alpha_now == -GAME_INFINITE;
     const bool is_quiet = !(n->moves[at].flags & GAME_NOISY);
-    const uint64_t nodes_before = s->counters.nodes;
     struct node *child = n + 1;
     enum search_visit visit;
     bool is_narrowed, in_window;
@@ -75,6 +74,7 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
     /* Step 1. Moves without hope (selection full). */
     *lacks_value = false;
     if (select_skips(s, n, at)) {
+        n->visited++;
         return VISIT_VALUE;
     }
 
@@ -85,6 +85,7 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
     }
     game->make(s->position, move);
     child->split_id = split_id;
+    n->child_begun = s->counters.nodes;
     n->move_now = move;
     if (n->ply == 0) {
         s->root_move = move;
@@ -131,7 +132,7 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
     /* Step 6. Its value; and what refutes this node is tried early elsewhere. */
     *lacks_value = in_window && part == TEST_ONLY;
     if (visit == VISIT_VALUE && !*lacks_value) {
-        const uint64_t nodes = s->counters.nodes - nodes_before;
+        const uint64_t nodes = s->counters.nodes - n->child_begun;
         n->eldest_nodes = n->visited == 0 ? nodes : n->eldest_nodes;
         n->visited_nodes += nodes;
         n->visited++;
@@ -297,6 +298,7 @@ static void take_peeked(struct search *s, struct node *n, struct young *y, unsig
         children_take_value(n, n->moves[at].move, score_up(score));
         child->done = true;
         y->left--;
+        n->visited++;
         if (seen->lower > TT_SCORE_MIN && seen->move != 0) {
             order_refuted(s, n + 1, seen->move, child->depth);
         }

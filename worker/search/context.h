@@ -65,9 +65,9 @@ struct node {
     int alpha_now; /* max(alpha, best): what the next child must beat */
     struct game_move *moves;
     unsigned move_count;
-    uint64_t begun; /* the search's nodes when the visit began */
-    unsigned visited; /* children that have a value, their nodes, and those of the eldest: */
-    uint64_t visited_nodes, eldest_nodes;
+    unsigned visited; /* children that have a value, ... */
+    uint64_t visited_nodes, eldest_nodes; /* ... their nodes, and those of the eldest */
+    uint64_t child_begun; /* the search's nodes when the child under way was first entered */
     bool generated;
     bool in_flight; /* registered in the table: completion notices and answers may name it */
     bool is_old; /* in flight since before the last search_renew */

@@ -369,7 +369,7 @@ static double left_below(const struct search *s, const struct node *n)
         return 0;
     }
     const double left = left_below(s, n + 1), eldest = (double)n->eldest_nodes;
-    const double child = (double)(s->counters.nodes - n[1].begun) + left;
+    const double child = (double)(s->counters.nodes - n->child_begun) + left;
     const double all = (double)n->visited_nodes + child;
     double brothers = n->move_count - n->visited - 1, each = later_share * all / (n->visited + 1.0);
     if (n->beta - n->alpha > 1) {
@@ -387,7 +387,9 @@ static double left_below(const struct search *s, const struct node *n)
 uint64_t search_nodes_left(const struct search *s)
 {
     const bool is_last = s->prepares && s->iteration == s->options.depth_limit;
-    return is_last ? (uint64_t)left_below(s, &s->node[s->start_ply]) : 0;
+    const bool walks_all = s->options.algorithm->handover == NULL && s->options.lines <= 1;
+    const double left = is_last && walks_all ? left_below(s, &s->node[s->start_ply]) : 0;
+    return left < (double)(UINT64_MAX / 2) ? (uint64_t)left : UINT64_MAX / 2;
 }
 
 /* The last iteration is the answer. */

@@ -386,6 +386,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     const struct game *game = s->options.game;
     const struct table_port *table = &s->table;
     const struct handover *handover = s->options.algorithm->handover;
+    const uint64_t nodes_before = s->counters.nodes;
     const unsigned moves_before = s->moves_used;
     const bool has_room =
         n->ply < SEARCH_PLY_MAX && moves_before + 2 * GAME_MOVES_MAX <= MOVE_STACK;
@@ -394,7 +395,6 @@ enum search_visit node_search(struct search *s, struct node *n)
     struct tt_answer answer;
 
     n->path = n->pv.length = 0;
-    n->begun = s->counters.nodes;
     n->alpha_now = n->alpha;
     n->is_uncertain = false;
     node_forget_path(n);
@@ -421,7 +421,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     /* Step 3. Quiescence, when no depth is left or no room for another ply. */
     if (n->depth <= 0 || !has_room) {
         n->best = quiesce(s, n, n->alpha, n->beta);
-        n->path = s->counters.nodes - n->begun;
+        n->path = s->counters.nodes - nodes_before;
         return end_visit(s, n, search_halted(s) ? VISIT_STOP : VISIT_VALUE);
     }
     if (search_halted(s)) {

@@ -216,15 +216,18 @@ static void results_of_the_namespace_before_are_dropped(void **state)
     (void)state;
     fake_say(f, 0, &m);
     assert_int_equal(f->shared, 2);
-    client_hello(f->client, PROTO_CLIENT, 77, f->now);
-    fake_say(f, 0, &m);
-    assert_int_equal(f->shared, 2);
-    fake_welcome(f, 0);
-    fake_say(f, 1, &m); /* that shard has not answered yet */
-    assert_int_equal(f->shared, 2);
+    client_hello(f->client, PROTO_CLIENT, 0, f->now); /* the same one */
     fake_say(f, 0, &m);
     assert_int_equal(f->shared, 4);
-    assert_int_equal(client_counters(f->client)->shared_taken, 4);
+    client_hello(f->client, PROTO_CLIENT, 77, f->now);
+    fake_say(f, 0, &m);
+    assert_int_equal(f->shared, 4);
+    fake_welcome(f, 0);
+    fake_say(f, 1, &m); /* that shard has not answered yet */
+    assert_int_equal(f->shared, 4);
+    fake_say(f, 0, &m);
+    assert_int_equal(f->shared, 6);
+    assert_int_equal(client_counters(f->client)->malformed, 0);
     fake_close(f);
 }
 

@@ -2,6 +2,7 @@
 #include "tests/support/test_tt.h"
 
 #include "worker/games/games.h"
+#include "worker/programs/cli.h"
 #include "worker/programs/score.h"
 
 #define START "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -48,6 +49,26 @@ static void what_does_not_fit_is_left_out(void **state)
     assert_string_equal(text, "e4 e5");
 }
 
+static void what_is_left_is_said_roughly(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t seconds;
+        const char *text;
+    } said[] = {{0, ""},
+                {1, "  about 1 s left"},
+                {119, "  about 119 s left"},
+                {120, "  about 2.0 minutes left"},
+                {2400, "  about 40 minutes left"},
+                {11520, "  about 3.2 hours left"},
+                {172800, "  about 2.0 days left"},
+                {UINT32_MAX, "  about 49710 days left"}};
+    char text[CLI_TIME_LEFT_MAX];
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        assert_string_equal(cli_time_left(said[i].seconds, text), said[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -55,6 +76,7 @@ int main(void)
         cmocka_unit_test(what_is_no_legal_move_ends_it),
         cmocka_unit_test(what_is_no_position_or_no_chess_has_none),
         cmocka_unit_test(what_does_not_fit_is_left_out),
+        cmocka_unit_test(what_is_left_is_said_roughly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

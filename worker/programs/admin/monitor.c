@@ -264,8 +264,8 @@ static void on_jobs(struct monitor *mon, unsigned shard, const struct proto_jobs
                 j->work.count.duplicated = row->duplicated;
                 j->work.count.abandoned = row->abandoned;
                 j->work.count.bytes_sent = row->bytes;
-                j->left_s = row->left_s;
             }
+            j->left_s = row->left_s > j->left_s ? row->left_s : j->left_s;
             if (row->reached > j->reached) {
                 j->reached = row->reached;
                 j->score = row->score;

@@ -114,7 +114,7 @@ static void show_progress(void *self, const struct search_result *best,
     }
     fprintf(stderr, "  depth %u", s->depth);
     show_speed(s);
-    fprintf(stderr, "%s", cli_time_left(s->left_us / 1e6, left));
+    fprintf(stderr, "%s", cli_time_left(s->left_s, left));
     sum_up(a, s, &sum);
     if (sum.is_shared) {
         print_cost(a, &sum, a->verbose, stderr);
