@@ -88,7 +88,7 @@ build   = @$(AGAIN) -k -j$(JOBS) MODE=$(1) $(2) || \
             $(RUN) --group "build" --step "build of MODE=$(1)" -- sh -c 'echo "see above"; exit 1' || true
 
 UNIT_TIMEOUT   := 900
-SYSTEM_TIMEOUT := 1200
+SYSTEM_TIMEOUT := 2400
 SYSTEM_JOBS    := $(shell expr $(JOBS) + 3)
 SIM_TIMEOUT    := 900
 PERFT_MAX_LEAVES ?= 200000
