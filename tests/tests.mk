@@ -89,7 +89,7 @@ build   = @$(AGAIN) -k -j$(JOBS) MODE=$(1) $(2) || \
 
 UNIT_TIMEOUT   := 900
 SYSTEM_TIMEOUT := 2400
-SYSTEM_JOBS    := $(shell expr $(JOBS) + 3)
+SYSTEM_JOBS    := $(shell expr $(JOBS) + 2)
 SIM_TIMEOUT    := 900
 PERFT_MAX_LEAVES ?= 200000
 FUZZ_RUNS        ?= 200000

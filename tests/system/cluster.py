@@ -319,6 +319,10 @@ class Process:
     def err(self):
         return "\n".join(self.lines["err"])
 
+    def said(self):
+        """The lines of stderr without those of progress, which a slow search has each second."""
+        return [line for line in self.lines["err"] if not line.startswith("  ")]
+
 
 def run(program, *arguments, timeout=PATIENCE):
     """A process that has ended: .status, .out(), .err(), .seconds()"""

@@ -41,7 +41,11 @@ class Fake:
 
 
 def worker(place, fake, *options, name=None):
-    process = Process("ttworker", "--servers", place, "--engine", getattr(fake, "command", fake), *options, *(["--name", name] if name else []))
+    for _ in range(5):
+        process = Process("ttworker", "--servers", place, "--engine", getattr(fake, "command", fake), *options, *(["--name", name] if name else []))
+        wait_until(lambda process=process: "ready" in process.lines["out"] or not process.running(), "a worker")
+        if process.running() or "it does not answer 'uci'" not in process.err():  # Python may take long to start
+            break
     process.wait_line("^ready$")
     return process
 

@@ -102,7 +102,7 @@ def every_program_counts():
     wait_until(lambda: w.read("ttworker")["ttworker_busy_threads"] == 0, "idle threads")
     done = w.read("ttworker")
     check(done["ttworker_nodes_total"] >= before["ttworker"]["ttworker_nodes_total"], "a search that ended is forgotten")
-    equal(done["ttworker_searches_total"], 2)
+    check(done["ttworker_searches_total"] >= 2, "two threads searched, and again where a front-end was silent for long", done)
     w.shard.kill()
     wait_until(lambda: w.read("ttworker")["ttworker_shards_up"] == 0, "no shard")
     equal(w.worker.end(), 0)

@@ -145,7 +145,7 @@ def example(*words):
 def both_refuse(proof, status):
     done, (other, printed) = run("abdada", "check", proof), example(proof)
     equal((other, len(printed.splitlines())), (status, 1), text_of(proof), printed)
-    equal((done.status, len(done.lines["err"])), (status, 1), text_of(proof), done.tail())
+    equal((done.status, len(done.said())), (status, 1), text_of(proof), done.tail())
 
 
 MEMBER = 65536  # bytes of text that a member may have
@@ -507,7 +507,7 @@ def one_program_writes_a_proof():
         fcntl.flock(held, fcntl.LOCK_EX)
         for words in ([], ["--resume"]):
             done = run("abdada", "solve", "--proof", proof, "--proof-leaf", 5, *words, BOARD)
-            equal((done.status, len(done.lines["err"])), (1, 1), done.tail())
+            equal((done.status, len(done.said())), (1, 1), done.tail())
             check("another program writes it" in done.err(), done.err())
             equal(prefix_of(proof, -1), whole)
         verified(proof)
@@ -527,7 +527,7 @@ def a_damaged_proof_is_not_continued():
     with open(proof, "wb") as damaged:
         damaged.write(data)
     done = run("abdada", "solve", "--proof", proof, "--resume", *arguments)
-    equal((done.status, len(done.lines["err"])), (1, 1), done.tail())
+    equal((done.status, len(done.said())), (1, 1), done.tail())
     check(f"the member at byte {begins[1]} is damaged" in done.err(), done.err())
     equal(prefix_of(proof, -1), bytes(data))
 
@@ -557,7 +557,7 @@ def only_what_is_true_is_continued():
             write(proof, false)
             bytes_ = prefix_of(proof, -1)
             done = run("abdada", "solve", "--json", "--resume", "--proof", proof, *arguments)
-            equal((done.status, len(done.lines["err"])), (1, 1), f"SEED={SEED}", false, done.tail())
+            equal((done.status, len(done.said())), (1, 1), f"SEED={SEED}", false, done.tail())
             check(why in done.err(), done.err())
             equal(prefix_of(proof, -1), bytes_)
             check(run("abdada", "check", proof).status != 0, false)
@@ -620,13 +620,13 @@ def only_its_own_proof_is_continued():
     for words, why in ((["--proof-leaf", 8, "--obf", other], "has another proof: line 2"),
                        (["--proof-leaf", 9, "--obf", file], "has another proof: line 1"), ([BOARD], "has another proof: line 1")):
         done = run("abdada", "solve", "--json", "--resume", "--proof", proof, *words)
-        equal((done.status, len(done.lines["err"])), (1, 1), done.tail())
+        equal((done.status, len(done.said())), (1, 1), done.tail())
         check(why in done.err(), why, done.err())
         equal(prefix_of(proof, -1), whole)
     with open(proof, "w", encoding="ascii") as other_file:
         other_file.write("a letter of great value")
     done = run("abdada", "solve", "--resume", "--proof", proof, BOARD)
-    equal((done.status, len(done.lines["err"])), (1, 1), done.tail())
+    equal((done.status, len(done.said())), (1, 1), done.tail())
     equal(prefix_of(proof, -1), b"a letter of great value")
 
 
@@ -636,7 +636,7 @@ def a_score_that_is_not_exact_has_no_proof():
     equal(done.status, 1)
     check("there is no proof of that score" in done.err(), done.err())
     done = run("abdada", "check", proof)
-    equal((done.status, len(done.lines["err"])), (2, 1), done.tail())
+    equal((done.status, len(done.said())), (2, 1), done.tail())
     check("not complete" in done.err(), done.err())
 
 
@@ -665,7 +665,7 @@ WRONG = [
 def wrong_use_is_said_in_a_line():
     for command, words, status, why in WRONG:
         done = run("abdada", command, *words)
-        equal((done.status, len(done.lines["err"]), done.out()), (status, 1, ""), words, done.tail())
+        equal((done.status, len(done.said()), done.out()), (status, 1, ""), words, done.tail())
         check(why in done.err(), why, "not in", done.err())
 
 

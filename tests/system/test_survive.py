@@ -108,8 +108,8 @@ def shards_with_copies_of_one_file_say_so_and_both_serve():
                       "--fresh", POSITION)
         row, = answers(front)
         equal((row["score"], row["bestmove"]), found)
-        line, = [line for line in front.lines["err"] if "one place in the ring" in line]
-        check(all(address in line for address in addresses), line)
+        said = [line for line in front.lines["err"] if "one place in the ring" in line]
+        check(said and all(address in line for line in said for address in addresses), said)
         check(all(each.stats()["asks"] > 0 for each in both), [each.stats()["asks"] for each in both])
         done = run("abdada", "top", "--once", "--json", "--servers", ",".join(addresses), *PATIENT)
         rows = [json.loads(line) for line in done.lines["out"]]

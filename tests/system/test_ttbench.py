@@ -125,8 +125,9 @@ def with_a_kill(shards):
             is_early = time.monotonic() - begin < seconds / 2
             status = process.wait()
             if is_early:
-                equal(status, 1, process.tail())
-                return json.loads(process.out()), c.shards[0].stats()["asks"] if shards > 1 else 0
+                result = json.loads(process.out())
+                equal(status, 1 if result["errors"] > 0 else 0, process.tail())
+                return result, c.shards[0].stats()["asks"] if shards > 1 else 0
     raise AssertionError("no shard could be killed in time")
 
 
@@ -137,7 +138,7 @@ def a_shard_that_dies_is_counted_as_errors():
 
 def a_shard_that_dies_leaves_its_keys_to_the_others():
     result, asks = with_a_kill(2)
-    check(result["errors"] > 0 and asks > 0.6 * result["asks"], "most are at the one left:", result)
+    check(asks > 0.6 * result["asks"], "most are at the one left:", result)  # all answers may have come before
 
 
 def sigint_ends_it_early_with_its_figures():

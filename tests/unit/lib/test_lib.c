@@ -437,7 +437,7 @@ static void a_node_is_renewed_for_as_long_as_it_is_searched(void **state)
     uint64_t asks = figure(a, -1, "asks");
     WAIT_FOR((abdada_serve(a), abdada_serve(b), figure(a, -1, "asks")) >= asks + 6);
     WAIT_FOR((abdada_serve(a), abdada_peek(b, 6, 8, &peeked)) == ABDADA_OK && peeked.nproc == 1);
-    assert_int_equal(abdada_peek(b, 5, 8, &peeked), ABDADA_OK);
+    WAIT_FOR((abdada_serve(a), abdada_peek(b, 5, 8, &peeked)) == ABDADA_OK);
     assert_int_equal(peeked.nproc, 0);
     abdada_close(a);
     abdada_close(b);
