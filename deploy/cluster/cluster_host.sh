@@ -220,7 +220,10 @@ alone() { # one call at a time changes a host: the one before may go on there af
         tries=0 # the one before may remove the folder meanwhile
         until mkdir -p "$base" 2>/dev/null && { command exec 9>>"$base/lock"; } 2>/dev/null; do
             tries=$((tries + 1)) # to append, as NFS locks what is open for writing
-            [ "$tries" -lt 20 ] || { mkdir -p "$base" && command : >>"$base/lock"; } || fail "cannot make $base/lock"
+            if [ "$tries" -ge 20 ]; then
+                mkdir -p "$base" && command exec 9>>"$base/lock" && break
+                fail "cannot make $base/lock"
+            fi
             [ "$tries" -lt 10 ] || nap
         done
         flock -w 20 9

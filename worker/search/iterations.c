@@ -3,6 +3,7 @@
 #include "common/memory.h"
 #include "common/rng.h"
 #include "common/tt/ops.h"
+#include "worker/search/children.h"
 #include "worker/search/node.h"
 #include "worker/search/order.h"
 
@@ -365,10 +366,13 @@ static void sort_lines(struct search *s)
 static double left_below(const struct search *s, const struct node *n)
 {
     const double eldest_share = 0.12, later_share = 0.65, next_refutes = 0.7, known = 2;
-    if (!n->has_children || n->ply >= s->poll_ply || n->move_count <= n->visited) {
+    if (!n->has_children || n->ply >= s->poll_ply) {
         return 0;
     }
     const double left = left_below(s, n + 1), eldest = (double)n->eldest_nodes;
+    if (n->move_count <= n->visited) {
+        return left;
+    }
     const double child = (double)(s->counters.nodes - n->child_begun) + left;
     const double all = (double)n->visited_nodes + child;
     double brothers = n->move_count - n->visited - 1, each = later_share * all / (n->visited + 1.0);
@@ -387,7 +391,9 @@ static double left_below(const struct search *s, const struct node *n)
 uint64_t search_nodes_left(const struct search *s)
 {
     const bool is_last = s->prepares && s->iteration == s->options.depth_limit;
-    const bool walks_all = s->options.algorithm->handover == NULL && s->options.lines <= 1;
+    const struct algorithm *algorithm = s->options.algorithm;
+    const bool walks_all = algorithm->handover == NULL && s->options.lines <= 1 &&
+                           algorithm->search_children != children_two_passes;
     const double left = is_last && walks_all ? left_below(s, &s->node[s->start_ply]) : 0;
     return left < (double)(UINT64_MAX / 2) ? (uint64_t)left : UINT64_MAX / 2;
 }

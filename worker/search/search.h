@@ -133,7 +133,7 @@ unsigned search_iteration(const struct search *search);
 /* From env.poll, in the iteration that solves the position to its end: about how many nodes of its
  * own the search still has before it, judged by the subtrees that are done: with one thread mostly
  * within a factor of two (docs/research/measurements.md). 0: unknown, as with several lines or an
- * algorithm that hands work over. */
+ * algorithm that hands work over or passes twice. */
 uint64_t search_nodes_left(const struct search *search);
 
 /* The root, but from env.poll: where the search stands. */

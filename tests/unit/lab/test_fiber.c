@@ -21,6 +21,11 @@ enum { CROWD = 4096 };
 enum { STACK = 64 << 10 };
 
 /* So that a fiber has a second stack, of the sanitizer, which gcc 13 does by itself. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__
+#endif
+#endif
 #ifdef __SANITIZE_ADDRESS__
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)

@@ -265,7 +265,9 @@ static void on_jobs(struct monitor *mon, unsigned shard, const struct proto_jobs
                 j->work.count.abandoned = row->abandoned;
                 j->work.count.bytes_sent = row->bytes;
             }
-            j->left_s = row->left_s > j->left_s ? row->left_s : j->left_s;
+            if (row->left_s != 0 && (j->left_s == 0 || row->left_s < j->left_s)) {
+                j->left_s = row->left_s; /* the newest word: time only gets less */
+            }
             if (row->reached > j->reached) {
                 j->reached = row->reached;
                 j->score = row->score;
