@@ -321,7 +321,7 @@ class Process:
 
     def said(self):
         """The lines of stderr without those of progress, which a slow search has each second."""
-        return [line for line in self.lines["err"] if not line.startswith("  ")]
+        return [line for line in self.lines["err"] if not re.match(r"  (score|depth|\d+ of \d+ positions) ", line)]
 
 
 def run(program, *arguments, timeout=PATIENCE):

@@ -10,8 +10,8 @@ import sys
 import time
 import urllib.request
 
-from cluster import (BIN, STARVED, ROOT, SHORT, Failure, Process, Shard, check, children, equal, main, promised, run, scratch, top,
-                     wait_until)
+from cluster import (BIN, PATIENCE, STARVED, ROOT, SHORT, Failure, Process, Shard, check, children, equal, main, promised, run,
+                     scratch, top, wait_until)
 from uci import Uci, legal_moves
 
 FAKE = os.path.join(ROOT, "tests/system/fake_engine.py")
@@ -44,8 +44,8 @@ def worker(place, fake, *options, name=None):
     for _ in range(5):
         process = Process("ttworker", "--servers", place, "--engine", getattr(fake, "command", fake), *options, *(["--name", name] if name else []))
         wait_until(lambda process=process: "ready" in process.lines["out"] or not process.running(), "a worker")
-        if process.running() or "it does not answer 'uci'" not in process.err():  # Python may take long to start
-            break
+        if process.running() or process.wait() == 0 or "it does not answer 'uci'" not in process.err():
+            break  # else Python took long to start
     process.wait_line("^ready$")
     return process
 
@@ -586,11 +586,7 @@ def test_an_open_job_is_remembered():
     front, other = (Front(Fake(depth=10 ** 6), shard.address) for _ in range(2))
     front.say("go infinite")
     wait_until(lambda: len(shard.working()) == 2, "both for the first")
-    for _ in range(10000):  # a go has a bound of its own: no busy machine makes all of them too late
-        other.go("go movetime 20", 2)
-        if sum(map(searches, fakes)) >= 140:  # jobs: more than have texts
-            break
-    check(sum(map(searches, fakes)) >= 140, "few helped:", sum(map(searches, fakes)))
+    wait_until(lambda: other.go("go movetime 20", 2) and sum(map(searches, fakes)) >= 140, "more jobs than have texts", 4 * PATIENCE)
     other.quit()
     wait_until(lambda: len(shard.working()) == 2, "both for the first again")
     check("left out" not in front.out(), front.tail())
