@@ -208,6 +208,8 @@ static bool call_solver(struct search *s, const struct node *n, bool selective, 
     const struct game_solver solver = {
         .self = s,
         .memory = s->solver,
+        .searcher = s->options.slot,
+        .searchers = s->options.searchers,
         .is_selective = selective,
         .divides = s->options.searchers > 1 && puts_off(s),
         .count_nodes = s->options.poll_nodes,
