@@ -105,13 +105,6 @@ def read_tap(text, outcome):
         outcome.fail(f"{planned} tests planned, {seen} reported")
 
 
-def keep_niceness():
-    """The program's session is a group of its own where the kernel makes autogroups, inside which alone niceness counts."""
-    if os.nice(0) > 0 and os.access("/proc/self/autogroup", os.W_OK):
-        with open("/proc/self/autogroup", "w", encoding="ascii") as file:
-            file.write(str(os.nice(0)))
-
-
 def run_process(command, timeout):
     """(exit status, output, seconds, CPU seconds, why it was ended or None). timeout: on an idle machine. Leaves no process
     of its group. CPU seconds: with the descendants that were waited for."""
@@ -123,8 +116,7 @@ def run_process(command, timeout):
     with tempfile.TemporaryFile() as out:
         try:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
-                                       stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
-                                       preexec_fn=keep_niceness)
+                                       stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         except OSError as error:
             return 127, str(error), 0.0, 0.0, None
 

@@ -201,14 +201,13 @@ test: deps-test forget-totals ## what every change must pass: 12 minutes on two 
 	@$(AGAIN) -k -j2 searching waiting || true # a lane that breaks off leaves groups out, which the sum counts
 	@$(SUM)
 
-# Two lanes beside each other: one that keeps the CPUs busy, and one whose programs mostly wait, but go first.
+# Two lanes beside each other: one that keeps the CPUs busy, and one whose programs mostly wait.
 searching:
-	@+$(GIVES_WAY) $(AGAIN) run-lint
-	@+$(GIVES_WAY) $(AGAIN) MODE=dev run-unit
-	@+$(GIVES_WAY) $(AGAIN) MODE=tsan run-unit
-	@+$(GIVES_WAY) $(AGAIN) MODE=dev run-fuzz
-	@+SHORT=1 $(GIVES_WAY) $(AGAIN) MODE=release run-sim
-GIVES_WAY := nice -n 4
+	@+$(AGAIN) run-lint
+	@+$(AGAIN) MODE=dev run-unit
+	@+$(AGAIN) MODE=tsan run-unit
+	@+$(AGAIN) MODE=dev run-fuzz
+	@+SHORT=1 $(AGAIN) MODE=release run-sim
 waiting:
 	@+SHORT=1 $(AGAIN) MODE=release run-system SYSTEM="$(filter-out $(call system_named,$(IN_DEV)),$(SYSTEM))"
 	@+SHORT=1 $(AGAIN) MODE=dev run-system SYSTEM="$(call system_named,$(IN_DEV))"
