@@ -365,7 +365,7 @@ def damaged_games_are_named_and_the_others_read():
     for content, why in ((wthor([])[:10], "not the 16 bytes of its header"), (wthor([]), "without games"),
                          (b"", "contains no position")):
         done = run("abdada", "solve", "--games", written("none.wtb", content))
-        check(done.status in (1, 2) and len(done.said()) == 1 and why in done.err(), done.tail())
+        check(done.status in (1, 2) and len(done.lines["err"]) == 1 and why in done.err(), done.tail())
 
 
 WRONG = [
@@ -417,14 +417,14 @@ def the_bench_runs_another_solver_beside_ours():
 def wrong_use_is_said_in_a_line():
     for words, why in WRONG:
         done = run("abdada", "solve", *words)
-        check(done.status in (1, 2) and len(done.said()) == 1 and done.out() == "", words, done.tail())
+        check(done.status in (1, 2) and len(done.lines["err"]) == 1 and done.out() == "", words, done.tail())
         check(why in done.err(), why, "not in", done.err())
     path = os.path.join(scratch("othello"), "bad.obf")
     for line in (START[:-2], f"{START}; D3:+65;", f"{START}; D3:+4294967298;", f"{START}; D3;", f"{START}; D3:x;", "; D3:+2;"):
         with open(path, "w", encoding="ascii") as file:
             file.write(f"% a comment\n\n{line}\n")
         done = run("abdada", "solve", "--obf", path)
-        check(done.status in (1, 2) and len(done.said()) == 1, line, done.tail())
+        check(done.status in (1, 2) and len(done.lines["err"]) == 1, line, done.tail())
         check("bad.obf:3: " in done.err(), done.err())
 
 

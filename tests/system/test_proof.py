@@ -636,7 +636,7 @@ def a_score_that_is_not_exact_has_no_proof():
     equal(done.status, 1)
     check("there is no proof of that score" in done.err(), done.err())
     done = run("abdada", "check", proof)
-    equal((done.status, len(done.said())), (2, 1), done.tail())
+    equal((done.status, len(done.lines["err"])), (2, 1), done.tail())
     check("not complete" in done.err(), done.err())
 
 
@@ -665,7 +665,7 @@ WRONG = [
 def wrong_use_is_said_in_a_line():
     for command, words, status, why in WRONG:
         done = run("abdada", command, *words)
-        equal((done.status, len(done.said()), done.out()), (status, 1, ""), words, done.tail())
+        equal((done.status, len(done.lines["err"]), done.out()), (status, 1, ""), words, done.tail())
         check(why in done.err(), why, "not in", done.err())
 
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from cluster import STARVED, QUICK, SHORT, Cluster, Process, Shard, check, equal, free_port, main, promised, run, wait_until
+from cluster import STARVED, QUICK, SHORT, Cluster, Process, check, equal, free_port, main, promised, run, wait_until
 
 PATIENCE_S = 180  # a search is recorded first: half a minute with tsan on a busy machine
 PROMISED = ["ops_per_s", "asks_per_s", "p50_us", "p99_us", "errors"]
