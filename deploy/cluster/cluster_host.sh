@@ -217,9 +217,10 @@ alone() { # one call at a time changes a host: the one before may go on there af
         return 0
     }
     while :; do
-        tries=0 # the one before may remove the folder meanwhile
+        # The call before may remove the folder between the two. Append: NFS locks only what is open for writing.
+        tries=0
         until mkdir -p "$base" 2>/dev/null && { command exec 9>>"$base/lock"; } 2>/dev/null; do
-            tries=$((tries + 1)) # to append, as NFS locks what is open for writing
+            tries=$((tries + 1))
             if [ "$tries" -ge 20 ]; then
                 mkdir -p "$base" && command exec 9>>"$base/lock" && break
                 fail "cannot make $base/lock"

@@ -76,10 +76,10 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
         EVENT(NODE_DONE, NODE_DONE, node_done, node_done,
               proto_results_in_range(&m->node_done.list, false))
     case PROTO_SHARE: {
-        bool ok = proto_results_in_range(&m->share.list, true);
         if (s->is_elsewhere) {
             break;
         }
+        bool ok = proto_results_in_range(&m->share.list, true);
         c->counters.shares_taken += ok;
         c->counters.shared_taken += ok ? m->share.list.count : 0;
         put_if(c, ok, (struct client_event){CLIENT_SHARED, shard, .shared = &m->share});

@@ -109,7 +109,7 @@ struct game_solver {
     void *memory; /* solver_size() bytes, aligned to a cache line, zero at first; other searchers
                      may use them at the same time */
     bool is_selective; /* a value that is likely the exact one is enough */
-    unsigned searcher, searchers; /* which of how many, with this memory; any numbers */
+    unsigned searcher, searchers; /* its number among those with this memory; how many there are */
     bool divides; /* set if others with this memory search the same tree */
     unsigned count_nodes; /* between two calls of count, or a few more; 0: as the game likes */
     /* Counts nodes since the last call. False: stop, without a value. */

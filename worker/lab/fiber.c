@@ -198,8 +198,8 @@ static void name_stack(struct fiber *f)
 static void forget_stack(struct fiber *f)
 {
 #ifdef FIBER_ASAN
-    /* Frames of a fiber that was left in the middle: a second stack, of many MiB, which only a
-     * switch from there gives back. */
+    /* The sanitizer keeps frames on a second stack of many MiB, which it frees only at the fiber's
+     * last switch. A fiber that was left in the middle makes that switch here. */
     if (f->own.fake_stack != NULL && !f->done) {
         struct side here;
         __sanitizer_start_switch_fiber(&here.fake_stack, f->own.bottom, f->own.size);

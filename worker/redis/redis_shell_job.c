@@ -252,7 +252,7 @@ static void read_progress(struct redis_shell *s, const struct redisReply *list, 
         row->abandoned = m.job_report.abandoned;
         row->bytes = m.job_report.bytes_sent + m.job_report.bytes_received;
         row->line = m.job_report.line;
-        row->left_s = text.at[0] == 'f' ? m.job_report.left_s : 0; /* the owner's word alone */
+        row->left_s = text.at[0] == 'f' ? m.job_report.left_s : 0; /* from the owner alone */
     }
 }
 

@@ -358,11 +358,12 @@ static void sort_lines(struct search *s)
     }
 }
 
-/* The nodes that one on the current path still needs. Brothers are alike (P. Kilby et al. 2006,
- * Estimating Search Tree Size): those to come take what the others have on average, or less, since
- * the table knows more and more. In an open window a scout takes a small part of the eldest, which
- * counts as if `known` scouts had. Where a move was to refute and did not, the next one may. Fitted
- * to FFO #50 to #54. */
+/* How many nodes are still to come below `n`, which is on the current path. A child to come is
+ * taken for the average of its brothers (P. Kilby et al. 2006, Estimating Search Tree Size), or
+ * less, as the table knows more and more. In an open window a scout takes `eldest_share` of the
+ * eldest child, which counts as `known` scouts beside those that are done. In a node that is
+ * expected to fail high, 1 - `next_refutes` children are to come for each that failed to refute.
+ * The constants are fitted to FFO #50 to #54. */
 static double left_below(const struct search *s, const struct node *n)
 {
     const double eldest_share = 0.12, later_share = 0.65, next_refutes = 0.7, known = 2;

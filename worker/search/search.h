@@ -130,10 +130,10 @@ enum search_status search_subtree(struct search *search, const struct search_spl
 /* Counters so far and the iteration under way: for the search's own thread. */
 const struct counters *search_counters(const struct search *search);
 unsigned search_iteration(const struct search *search);
-/* From env.poll, in the iteration that solves the position to its end: about how many nodes of its
- * own the search still has before it, judged by the subtrees that are done: with one thread mostly
- * within a factor of two (docs/research/measurements.md). 0: unknown, as with several lines or an
- * algorithm that hands work over or passes twice. */
+/* From env.poll, in the iteration that solves the position to its end: how many nodes this search
+ * still needs, by the subtrees that are done. With one thread most estimates are within a factor of
+ * two (docs/research/measurements.md). 0: unknown, as it is with several lines and with algorithms
+ * that hand work over or pass twice. */
 uint64_t search_nodes_left(const struct search *search);
 
 /* The root, but from env.poll: where the search stands. */

@@ -20,7 +20,7 @@ enum { CROWD = 4096 };
 #endif
 enum { STACK = 64 << 10 };
 
-/* So that a fiber has a second stack, of the sanitizer, which gcc 13 does by itself. */
+/* The sanitizer then gives each fiber a second stack, as it does by default with gcc 13. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
 #define __SANITIZE_ADDRESS__
