@@ -194,7 +194,7 @@ check-waiting:
 	@+QUICK=1 $(AGAIN) MODE=dev run-system SYSTEM="$(CHECK_SYSTEM)"
 
 test: export TEST_GROUPS := lint|unit, dev|unit, tsan|fuzz, dev|system, release|system, dev|without redis|sim, release
-test: deps-test forget-totals ## what every change must pass: 12 minutes on two idle CPUs
+test: deps-test forget-totals ## what every change must pass: 15 minutes on two idle CPUs
 	$(call build,release,all tools)
 	$(call build,dev,all unit fuzz tools without-redis bench-objects)
 	$(call build,tsan,unit)
