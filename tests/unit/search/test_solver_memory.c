@@ -1,20 +1,11 @@
 /* What the searchers of a table, and of a host, have in common for their game's solver. */
-#include "common/clock.h"
-#include "worker/table/embedded.h"
+#include "tests/support/test_host_table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-enum { BYTES = 3 << 20 };
+enum { SOLVER_BYTES = 3 << 20 };
 
 static bool is_zero(const char *memory)
 {
-    return memory[0] == 0 && memcmp(memory, memory + 1, BYTES - 1) == 0;
+    return memory[0] == 0 && memcmp(memory, memory + 1, SOLVER_BYTES - 1) == 0;
 }
 
 static void it_is_shared_as_the_results_are(void **state)
@@ -24,29 +15,29 @@ static void it_is_shared_as_the_results_are(void **state)
     struct embedded *table[3] = {0};
     char *memory[3];
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(embedded_open_on_host(&table[i], 1 << 20, 2, group, NULL), ERR_OK);
+        assert_int_equal(open_embedded_when_room(&table[i], 1 << 20, 2, group), ERR_OK);
     }
     assert_int_equal(embedded_open(&table[2], 1 << 20, 2), ERR_OK);
     for (unsigned i = 0; i < 3; i++) {
-        memory[i] = embedded_solver_memory(table[i], BYTES, 1);
+        memory[i] = embedded_solver_memory(table[i], SOLVER_BYTES, 1);
         assert_non_null(memory[i]);
-        assert_ptr_equal(memory[i], embedded_solver_memory(table[i], BYTES, 1));
+        assert_ptr_equal(memory[i], embedded_solver_memory(table[i], SOLVER_BYTES, 1));
         assert_int_equal((uintptr_t)memory[i] % 64, 0);
         assert_true(is_zero(memory[i]));
     }
-    assert_null(embedded_solver_memory(table[0], BYTES, 2));
-    assert_null(embedded_solver_memory(table[0], BYTES / 2, 1));
-    memory[0][BYTES - 1] = 7;
-    assert_int_equal(memory[1][BYTES - 1], embedded_is_on_host(table[0]) ? 7 : 0);
-    assert_int_equal(memory[2][BYTES - 1], 0);
+    assert_null(embedded_solver_memory(table[0], SOLVER_BYTES, 2));
+    assert_null(embedded_solver_memory(table[0], SOLVER_BYTES / 2, 1));
+    memory[0][SOLVER_BYTES - 1] = 7;
+    assert_int_equal(memory[1][SOLVER_BYTES - 1], embedded_is_on_host(table[0]) ? 7 : 0);
+    assert_int_equal(memory[2][SOLVER_BYTES - 1], 0);
     embedded_clear(table[0]); /* on a host, table 1 has it, too */
-    assert_int_equal(memory[1][BYTES - 1], embedded_is_on_host(table[0]) ? 7 : 0);
+    assert_int_equal(memory[1][SOLVER_BYTES - 1], embedded_is_on_host(table[0]) ? 7 : 0);
     for (unsigned i = 0; i < 3; i++) {
         embedded_close(&table[i]);
     }
     /* The memory went with the last table that had it. */
-    assert_int_equal(embedded_open_on_host(&table[0], 1 << 20, 2, group, NULL), ERR_OK);
-    assert_true(is_zero(embedded_solver_memory(table[0], BYTES, 1)));
+    assert_int_equal(open_embedded_when_room(&table[0], 1 << 20, 2, group), ERR_OK);
+    assert_true(is_zero(embedded_solver_memory(table[0], SOLVER_BYTES, 1)));
     embedded_close(&table[0]);
 }
 
@@ -55,11 +46,10 @@ static void it_is_empty_again_when_the_table_is(void **state)
     (void)state;
     struct embedded *table[2] = {0};
     assert_int_equal(embedded_open(&table[0], 1 << 20, 1), ERR_OK);
-    assert_int_equal(embedded_open_on_host(&table[1], 1 << 20, 1, clock_unique() | 1, NULL),
-                     ERR_OK);
+    assert_int_equal(open_embedded_when_room(&table[1], 1 << 20, 1, clock_unique() | 1), ERR_OK);
     for (unsigned i = 0; i < 2; i++) {
-        char *memory = embedded_solver_memory(table[i], BYTES, 1);
-        memset(memory, 1, BYTES);
+        char *memory = embedded_solver_memory(table[i], SOLVER_BYTES, 1);
+        memset(memory, 1, SOLVER_BYTES);
         embedded_clear(table[i]);
         assert_true(is_zero(memory));
         embedded_close(&table[i]);

@@ -1,8 +1,6 @@
 /* The embedded table under several threads. Assertions are made by the test's own thread. */
+#include "tests/support/test_host_table.h"
 #include "tests/support/test_tt.h"
-
-#include "common/clock.h"
-#include "worker/table/embedded.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -425,7 +423,7 @@ static void a_thread_of_a_host_table_is_counted_once(void **state)
     (void)state;
     struct embedded *table = NULL;
     struct tt_answer answer;
-    assert_int_equal(embedded_open_on_host(&table, 1 << 20, 2, clock_unique() | 1, NULL), ERR_OK);
+    assert_int_equal(open_embedded_when_room(&table, 1 << 20, 2, clock_unique() | 1), ERR_OK);
     assert_true(embedded_is_on_host(table));
     struct embedded_port slot[2] = {
         {.table = table, .slot = 0, .inflight_depth_max = 4, .place.name = 7},

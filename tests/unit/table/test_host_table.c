@@ -25,7 +25,7 @@ enum { CHILDREN = 6, ROUNDS = 40 };
 static bool is_possible(void)
 {
     struct host_table *host = NULL;
-    enum err err = host_table_open(&host, fresh_group(), BYTES, NULL);
+    enum err err = open_when_room(&host, fresh_group(), BYTES);
     host_table_close(&host);
     return err == ERR_OK;
 }
@@ -37,10 +37,10 @@ static void the_same_group_and_size_is_one_table(void **state)
     (void)state;
     uint64_t group = fresh_group();
     struct host_table *a = NULL, *b = NULL, *larger = NULL, *other = NULL;
-    assert_int_equal(host_table_open(&a, group, BYTES, NULL), ERR_OK);
-    assert_int_equal(host_table_open(&b, group, BYTES, NULL), ERR_OK);
-    assert_int_equal(host_table_open(&larger, group, 2 * BYTES, NULL), ERR_OK);
-    assert_int_equal(host_table_open(&other, group + 2, BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&a, group, BYTES), ERR_OK);
+    assert_int_equal(open_when_room(&b, group, BYTES), ERR_OK);
+    assert_int_equal(open_when_room(&larger, group, 2 * BYTES), ERR_OK);
+    assert_int_equal(open_when_room(&other, group + 2, BYTES), ERR_OK);
     memcpy(host_table_memory(a), "here", 5);
     assert_string_equal(host_table_memory(b), "here");
     assert_string_equal(host_table_memory(larger), "");
@@ -54,7 +54,7 @@ static void the_same_group_and_size_is_one_table(void **state)
     host_table_close(&larger);
     host_table_close(&other);
     /* The last one removed it: the next one begins anew. */
-    assert_int_equal(host_table_open(&a, group, BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&a, group, BYTES), ERR_OK);
     assert_string_equal(host_table_memory(a), "");
     host_table_close(&a);
 }
@@ -95,8 +95,8 @@ static bool are_pages_large(void)
     enum { LARGE = 2 << 20, WANTED = 12 * LARGE };
     uint64_t group = fresh_group();
     struct host_table *a = NULL, *b = NULL;
-    assert_int_equal(host_table_open(&a, group, WANTED + BYTES, NULL), ERR_OK);
-    assert_int_equal(host_table_open(&b, group, WANTED + BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&a, group, WANTED + BYTES), ERR_OK);
+    assert_int_equal(open_when_room(&b, group, WANTED + BYTES), ERR_OK);
     size_t first = in_large_pages(host_table_memory(a)),
            second = in_large_pages(host_table_memory(b));
     bool possible = madvise(host_table_memory(a), WANTED, MADV_COLLAPSE) == 0;
@@ -138,8 +138,8 @@ static int play(uint64_t group, unsigned number, int from, int to)
 {
     struct embedded *table = NULL;
     char byte;
-    if (embedded_open_on_host(&table, BYTES, 1, group, NULL) != ERR_OK ||
-        !embedded_is_on_host(table) || read(from, &byte, 1) != 1) {
+    if (open_embedded_when_room(&table, BYTES, 1, group) != ERR_OK || !embedded_is_on_host(table) ||
+        read(from, &byte, 1) != 1) {
         return 1;
     }
     struct tt_ask ask = {.key = rng_mix(number), .alpha = -1, .beta = 1, .depth = 3};
@@ -181,7 +181,7 @@ static void processes_find_what_others_stored(void **state)
         close(line[k][1]);
     }
     struct embedded *table = NULL;
-    assert_int_equal(embedded_open_on_host(&table, BYTES, 1, group, NULL), ERR_OK);
+    assert_int_equal(open_embedded_when_room(&table, BYTES, 1, group), ERR_OK);
     struct tt_store first = tt_result(rng_mix(0), 3, TT_EXACT, 7, 1);
     embedded_put(&(struct embedded_port){.table = table}, &first);
     assert_int_equal(write(line[0][1], "x", 1), 1);
@@ -205,21 +205,21 @@ static void what_a_killed_process_left_is_removed(void **state)
     path_of(group, path, sizeof path);
     assert_int_equal(pipe(line), 0);
     struct host_table *living = NULL, *next = NULL;
-    assert_int_equal(host_table_open(&living, fresh_group(), BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&living, fresh_group(), BYTES), ERR_OK);
     pid_t child = fork();
     if (child == 0) {
         struct host_table *host = NULL;
-        _exit(host_table_open(&host, group, BYTES, NULL) != ERR_OK || write(line[1], "x", 1) != 1 ||
+        _exit(open_when_room(&host, group, BYTES) != ERR_OK || write(line[1], "x", 1) != 1 ||
               pause());
     }
     close(line[1]);
     assert_int_equal(read(line[0], &byte, 1), 1);
-    assert_int_equal(host_table_open(&next, fresh_group(), BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&next, fresh_group(), BYTES), ERR_OK);
     host_table_close(&next);
     assert_int_equal(access(path, F_OK), 0); /* a process has it */
     kill(child, SIGKILL);
     wait_for(child, -SIGKILL);
-    assert_int_equal(host_table_open(&next, fresh_group(), BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&next, fresh_group(), BYTES), ERR_OK);
     assert_int_equal(access(path, F_OK), -1);
     path_of_table(living, path, sizeof path);
     assert_int_equal(access(path, F_OK), 0);
@@ -235,7 +235,7 @@ static void a_killed_process_leaves_no_results_to_its_successor(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct host_table *host = NULL;
-        if (host_table_open(&host, group, BYTES, NULL) == ERR_OK) {
+        if (open_when_room(&host, group, BYTES) == ERR_OK) {
             memcpy(host_table_memory(host), "old", 4);
             kill(getpid(), SIGKILL);
         }
@@ -243,7 +243,7 @@ static void a_killed_process_leaves_no_results_to_its_successor(void **state)
     }
     wait_for(child, -SIGKILL);
     struct host_table *host = NULL;
-    assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&host, group, BYTES), ERR_OK);
     assert_string_equal(host_table_memory(host), "");
     host_table_close(&host);
 }
@@ -267,8 +267,8 @@ static void processes_that_end_together_leave_nothing(void **state)
             if (child[i] == 0) {
                 struct host_table *host = NULL;
                 close(go[1]);
-                bool ok = host_table_open(&host, group, BYTES, NULL) == ERR_OK &&
-                          write(ready[1], "x", 1) == 1;
+                bool ok =
+                    open_when_room(&host, group, BYTES) == ERR_OK && write(ready[1], "x", 1) == 1;
                 ok = ok && read(go[0], bytes, 1) == 0; /* its end wakes all at once */
                 host_table_close(&host);
                 _exit(!ok);
@@ -294,7 +294,7 @@ static int come_and_go(uint64_t group, uint64_t seed)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct host_table *a = NULL, *b = NULL;
-        if (host_table_open(&a, group, BYTES, NULL) != ERR_OK) {
+        if (open_when_room(&a, group, BYTES) != ERR_OK) {
             return 1;
         }
         volatile char *end = (char *)host_table_memory(a) + host_table_bytes(a) - 1;
@@ -303,7 +303,7 @@ static int come_and_go(uint64_t group, uint64_t seed)
             kill(getpid(), SIGKILL);
         }
         if (rng_below(&seed, 2) == 0) {
-            if (host_table_open(&b, group, BYTES, NULL) != ERR_OK) {
+            if (open_when_room(&b, group, BYTES) != ERR_OK) {
                 return 2;
             }
             if (host_table_state(a)->table_id != host_table_state(b)->table_id) {
@@ -351,7 +351,7 @@ static void a_node_that_another_process_is_in_is_busy(void **state)
     struct table_ticket ticket = {.state = 0};
     struct tt_answer answer;
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(embedded_open_on_host(&table[i], BYTES, 1, group, NULL), ERR_OK);
+        assert_int_equal(open_embedded_when_room(&table[i], BYTES, 1, group), ERR_OK);
         assert_true(embedded_is_on_host(table[i]));
         slot[i] = (struct embedded_port){
             .table = table[i], .inflight_depth_max = 3, .place.name = (uint16_t)(7 + i)};
@@ -398,11 +398,11 @@ static void a_file_that_others_may_open_is_not_used(void **state)
     uint64_t group = fresh_group();
     struct host_table *first = NULL, *second = NULL;
     struct embedded *table = NULL;
-    assert_int_equal(host_table_open(&first, group, BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&first, group, BYTES), ERR_OK);
     path_of_table(first, path, sizeof path);
     assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(host_table_open(&second, group, BYTES, NULL), ERR_IO);
-    assert_int_equal(embedded_open_on_host(&table, BYTES, 1, group, NULL), ERR_OK);
+    assert_int_equal(open_embedded_when_room(&table, BYTES, 1, group), ERR_OK);
     assert_false(embedded_is_on_host(table));
     embedded_close(&table);
     assert_int_equal(chmod(path, 0600), 0);
@@ -426,7 +426,7 @@ static void what_is_not_ours_is_not_touched(void **state)
     int file = open(path[3], O_CREAT | O_RDWR | O_EXCL, 0644);
     assert_true(file >= 0 && write(file, "x", 1) == 1 && fchmod(file, 0644) == 0);
     close(file);
-    assert_int_equal(host_table_open(&host, fresh_group(), BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&host, fresh_group(), BYTES), ERR_OK);
     host_table_close(&host);
     for (unsigned i = 0; i < NAMES; i++) {
         struct stat found;
@@ -463,7 +463,7 @@ static void a_process_stuck_in_making_a_table_is_not_waited_for_forever(void **s
     assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_IO);
     assert_int_equal(errno, ETIMEDOUT);
     close(file);
-    assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&host, group, BYTES), ERR_OK);
     host_table_close(&host);
     assert_int_equal(access(path, F_OK), -1);
 }
@@ -478,7 +478,7 @@ static void what_has_no_room_is_refused_and_leaves_nothing(void **state)
         assert_true(host == NULL && (errno == ENOSPC || errno == EFBIG));
         errno = 0;
     }
-    assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_OK);
+    assert_int_equal(open_when_room(&host, group, BYTES), ERR_OK);
     host_table_close(&host);
 }
 
@@ -491,9 +491,9 @@ static void searchers_that_share_a_table_take_cpus_of_their_own(void **state)
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
         skip(); /* more CPUs than a set has room for */
     }
-    assert_int_equal(embedded_open_on_host(&a, BYTES, 1, group, NULL), ERR_OK);
-    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group, NULL), ERR_OK);
-    assert_int_equal(embedded_open_on_host(&own, BYTES, 1, fresh_group(), NULL), ERR_OK);
+    assert_int_equal(open_embedded_when_room(&a, BYTES, 1, group), ERR_OK);
+    assert_int_equal(open_embedded_when_room(&b, BYTES, 1, group), ERR_OK);
+    assert_int_equal(open_embedded_when_room(&own, BYTES, 1, fresh_group()), ERR_OK);
     struct embedded_port port[3] = {{.table = a}, {.table = b}, {.table = own}};
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
@@ -519,8 +519,8 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     struct tt_ask ask = {.key = 99, .alpha = -1, .beta = 1, .depth = 3};
     struct tt_store store = tt_result(99, 3, TT_EXACT, 7, 1);
     struct tt_answer answer;
-    assert_int_equal(embedded_open_on_host(&a, BYTES, 1, group, NULL), ERR_OK);
-    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group, NULL), ERR_OK);
+    assert_int_equal(open_embedded_when_room(&a, BYTES, 1, group), ERR_OK);
+    assert_int_equal(open_embedded_when_room(&b, BYTES, 1, group), ERR_OK);
     assert_int_equal(embedded_open(&own, BYTES, 1), ERR_OK);
     assert_true(embedded_is_on_host(a) && embedded_is_on_host(b) && !embedded_is_on_host(own));
     assert_int_equal(embedded_table_id(a), embedded_table_id(b));
@@ -564,7 +564,7 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     embedded_close(&b); /* alone with it: now it can be cleared */
     embedded_clear(a);
     assert_false(embedded_find(a, &ask, &answer));
-    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group, NULL), ERR_OK);
+    assert_int_equal(open_embedded_when_room(&b, BYTES, 1, group), ERR_OK);
     assert_true(embedded_is_on_host(b));
     embedded_saw_other_table(a, 1234);
     assert_int_equal(embedded_other_table_until_us(b), 1234);
