@@ -12,6 +12,17 @@ struct redis_cluster {
     char config[REDIS_CLUSTER_NODES][32];
 };
 
+#define NODE_TIMEOUT "1000" /* ms */
+/* On a busy machine a replica would take over from its master, and never be one again. */
+#define WHILE_MADE "60000"
+
+static inline void redis_cluster_fail_after(const struct redis_server *s, const char *ms)
+{
+    char line[64];
+    snprintf(line, sizeof line, "CONFIG SET cluster-node-timeout %s", ms);
+    redis_expect(s->port, line, "OK");
+}
+
 /* Starts it and waits until all nodes agree and all replicas follow. */
 static inline void redis_cluster_start(struct redis_cluster *c)
 {
@@ -22,13 +33,14 @@ static inline void redis_cluster_start(struct redis_cluster *c)
         const char *const option[] = {"--cluster-enabled",
                                       "yes",
                                       "--cluster-node-timeout",
-                                      "1000",
+                                      NODE_TIMEOUT,
                                       "--cluster-config-file",
                                       c->config[i],
                                       "--repl-diskless-sync-delay",
                                       "0",
                                       NULL};
         redis_start(&c->node[i], c->dir, option);
+        redis_cluster_fail_after(&c->node[i], WHILE_MADE);
         size_t n = strlen(line);
         snprintf(line + n, sizeof line - n, " 127.0.0.1:%u", c->node[i].port);
     }
@@ -44,6 +56,9 @@ static inline void redis_cluster_start(struct redis_cluster *c)
         /* A master sends writes only to a replica that is online, which takes up to a second. */
         redis_expect(c->node[i].port, "INFO replication",
                      i >= REDIS_MASTERS ? "master_link_status:up" : "state=online");
+    }
+    for (unsigned i = 0; i < REDIS_CLUSTER_NODES; i++) {
+        redis_cluster_fail_after(&c->node[i], NODE_TIMEOUT);
     }
 }
 

@@ -10,13 +10,22 @@ enum { KEYS = 200, DEPTH = 5, NAMESPACE_ID = 7, JOB = 42, JOB_SHARDS = 3 };
 static struct redis_cluster cluster;
 static struct redis_bed bed;
 
-static void start(void)
+static int start(void **state)
 {
+    (void)state;
     char url[128], why[REDIS_WHY_MAX];
     redis_cluster_start(&cluster);
     snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%u,127.0.0.1:%u", cluster.node[0].port,
              cluster.node[1].port);
     assert_int_equal(redis_address_parse(&bed.address, url, why), ERR_OK);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    redis_cluster_stop(&cluster);
+    return 0;
 }
 
 static int closed(void **state)
@@ -136,8 +145,5 @@ int main(void)
         printf("1..0 # skipped: %s\n", bed_why_not() != NULL ? bed_why_not() : "no redis-cli here");
         return 0;
     }
-    start();
-    int failed = cmocka_run_group_tests_name("redis shell, cluster", tests, NULL, NULL);
-    redis_cluster_stop(&cluster);
-    return failed;
+    return cmocka_run_group_tests_name("redis shell, cluster", tests, start, stop);
 }

@@ -315,6 +315,20 @@ static void evicting_server_goes_on(void **state)
     assert_int_equal(peer_ask(&bed, 1, wide(1, 5, TT_EXCLUSIVE)).verdict, TT_OPEN);
 }
 
+static int start(void **state)
+{
+    (void)state;
+    bed_start(&bed);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, fresh, closed)
@@ -336,8 +350,5 @@ int main(void)
         printf("1..0 # skipped: %s\n", bed_why_not());
         return 0;
     }
-    bed_start(&bed);
-    int failed = cmocka_run_group_tests_name("redis shell, troubles", tests, NULL, NULL);
-    bed_end(&bed);
-    return failed;
+    return cmocka_run_group_tests_name("redis shell, troubles", tests, start, stop);
 }
