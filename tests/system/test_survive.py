@@ -115,8 +115,9 @@ def shards_with_copies_of_one_file_say_so_and_both_serve():
         rows = [json.loads(line) for line in done.lines["out"]]
         equal([row["twin"] for row in rows if row["kind"] == "shard"], addresses[::-1])
         page = run("abdada", "top", "--once", "--servers", ",".join(addresses), *PATIENT)
-        line, = [line for line in page.lines["out"] if "have the same place in the ring" in line]
-        check(line.startswith("! shards ") and all(address in line for address in addresses), page.out())
+        lines = [line for line in page.lines["out"] if "have the same place in the ring" in line]
+        check(len(lines) == 1 and lines[0].startswith("! shards ") and all(address in lines[0] for address in addresses), page.out(),
+              page.err())
         both[1].kill()
         twice = f"{addresses[0]},localhost:{both[0].port}"
         done = run("abdada", "top", "--once", "--servers", twice, *PATIENT)
