@@ -200,20 +200,25 @@ static void leave(struct host_table *h)
     errno = error;
 }
 
+/* From there to the end: a page that cannot be had later would end the process by SIGBUS. */
+static bool reserve(const struct host_table *h, size_t from)
+{
+    errno = posix_fallocate(h->file, (off_t)from, (off_t)(h->bytes - from));
+    return errno == 0;
+}
+
 /* The write lock is held, and the file is empty. Waiters read the maker, and how far it is. */
 static bool make(struct host_table *h, const struct host_table_wait *wait)
 {
-    if (!has_room(h->bytes) || ftruncate(h->file, (off_t)h->bytes) != 0 || !map(h)) {
+    if (!has_room(h->bytes) || ftruncate(h->file, (off_t)h->bytes) != 0 || !map(h) ||
+        !reserve(h, h->bytes - STATE_BYTES)) {
         return false;
     }
     host_table_state(h)->maker = (int64_t)getpid();
     if (!enlarge_pages(h, wait) || !fill(h, wait)) {
         return false;
     }
-    /* Reserves all of it: a page that cannot be had later would end the process by SIGBUS. */
-    int error = posix_fallocate(h->file, 0, (off_t)h->bytes);
-    if (error != 0) {
-        errno = error;
+    if (!reserve(h, 0)) {
         return false;
     }
     struct host_state *state = host_table_state(h);
