@@ -25,10 +25,10 @@ static inline uint64_t fresh_group(void)
 }
 
 /* Other programs' tables fill the /dev/shm of a container now and then. The next two wait for room
- * there, a minute at most. */
+ * there, some minutes at most. */
 static inline bool wait_for_room(unsigned *waits)
 {
-    enum { WAITS = 600, WAIT_NS = 100000000 };
+    enum { WAITS = 1500, WAIT_NS = 100000000 };
     nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
     return ++*waits < WAITS;
 }

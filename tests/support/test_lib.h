@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-enum { PATIENCE_MS = 30000, SERVER_ARGUMENTS_MAX = 8 };
+enum { PATIENCE_MS = 150000, SERVER_ARGUMENTS_MAX = 8 };
 
 struct server {
     pid_t process; /* 0: none */

@@ -13,8 +13,8 @@ struct redis_cluster {
 };
 
 #define NODE_TIMEOUT "1000" /* ms */
-/* On a busy machine a replica would take over from its master, and never be one again. */
-#define WHILE_MADE "60000"
+/* At first: on a busy machine a replica would take over from its master, and never be one again. */
+#define NO_FAILOVER "60000"
 
 static inline void redis_cluster_fail_after(const struct redis_server *s, const char *ms)
 {
@@ -40,7 +40,7 @@ static inline void redis_cluster_start(struct redis_cluster *c)
                                       "0",
                                       NULL};
         redis_start(&c->node[i], c->dir, option);
-        redis_cluster_fail_after(&c->node[i], WHILE_MADE);
+        redis_cluster_fail_after(&c->node[i], NO_FAILOVER);
         size_t n = strlen(line);
         snprintf(line + n, sizeof line - n, " 127.0.0.1:%u", c->node[i].port);
     }
@@ -57,6 +57,11 @@ static inline void redis_cluster_start(struct redis_cluster *c)
         redis_expect(c->node[i].port, "INFO replication",
                      i >= REDIS_MASTERS ? "master_link_status:up" : "state=online");
     }
+}
+
+/* From now on a node that is silent for a second loses its place. */
+static inline void redis_cluster_begin_failovers(const struct redis_cluster *c)
+{
     for (unsigned i = 0; i < REDIS_CLUSTER_NODES; i++) {
         redis_cluster_fail_after(&c->node[i], NODE_TIMEOUT);
     }

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-enum { ROOM = 1 << 20, PATIENCE_MS = 30000, BIG = 300000 };
+enum { ROOM = 1 << 20, PATIENCE_MS = 150000, BIG = 300000 };
 
 static const char token[] = "0123456789abcdef";
 

@@ -31,7 +31,7 @@ static void sleep_in_iteration(void *self, unsigned line, const struct search_re
                                const struct engine_status *status)
 {
     struct sleeper *s = self;
-    uint64_t before = nodes_of(s->engine), end_us = clock_us() + 30000000;
+    uint64_t before = nodes_of(s->engine), end_us = clock_us() + 150000000;
     (void)line;
     (void)status;
     while (s->calls == 0 && !s->has_searched_on && clock_us() < end_us) {

@@ -46,13 +46,18 @@ static void serve(struct mock *m)
 
 static void mock_open(struct mock *m)
 {
+    enum { RTO_US = 10000000 }; /* a pause of this process costs it no shard */
     char why[LANES_WHY_MAX];
     assert_int_equal(options_servers(both, &m->servers), ERR_OK);
     struct lanes_address address = {.server = m->servers.server, .servers = SHARDS};
     assert_int_equal(lanes_open(&m->lanes, &address, 1, NULL, why), ERR_OK);
     assert_int_equal(lanes_add(m->lanes, NULL, &m->lane), ERR_OK);
-    struct client_options options = {
-        .shards = SHARDS, .role = PROTO_WORKER, .instance = clock_unique(), .name = "mock"};
+    struct client_options options = {.shards = SHARDS,
+                                     .role = PROTO_WORKER,
+                                     .instance = clock_unique(),
+                                     .name = "mock",
+                                     .rto_min_us = RTO_US,
+                                     .rto_max_us = RTO_US};
     assert_int_equal(lane_open(&m->lane, &options), ERR_OK);
     WAIT_FOR((serve(m), client_shards_up(m->lane.client)) == SHARDS);
 }

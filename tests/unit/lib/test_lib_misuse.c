@@ -34,6 +34,7 @@ static int start(void **state)
     struct abdada_ask_op op = {.key = 1, .alpha = -1, .beta = 1, .depth = 1};
     assert_int_equal(abdada_ask_send(table, &op, &ended), ABDADA_OK);
     assert_int_equal(abdada_ask_await(table, ended, -1, &answer), ABDADA_OK);
+    assert_int_equal(abdada_release(table, 1, 1), ABDADA_OK); /* nothing is to be renewed */
     return 0;
 }
 

@@ -144,6 +144,7 @@ static void killed_master_is_replaced_by_its_replica(void **state)
     }
     add_all_well(&u);
     unsigned answers = u.answers;
+    redis_cluster_begin_failovers(&cluster);
     kill(cluster.node[0].pid, SIGSTOP); /* calls are on their way to it */
     char key[16];
     for (unsigned i = 0; i < KEYS; i++) {

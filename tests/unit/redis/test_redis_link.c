@@ -135,10 +135,11 @@ static void silent_server_is_given_up(void **state)
     struct user u;
     (void)state;
     begin_up(&s, &u);
-    redis_expect(s.port, "CLIENT PAUSE 4000 ALL", "+OK");
+    kill(s.pid, SIGSTOP);
     assert_true(user_add(&u, ADD, 1));
     user_wait_answers(&u, 1);
     assert_int_equal(u.lost, 1);
+    kill(s.pid, SIGCONT);
     user_wait_up(&u, false);
     assert_non_null(strstr(u.why, "does not answer"));
     user_wait_up(&u, true);

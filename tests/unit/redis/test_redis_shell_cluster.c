@@ -122,6 +122,7 @@ static void killed_master_costs_no_job_and_few_results(void **state)
     BED_UNTIL(&bed, worker->jobs >= JOB_SHARDS && worker->job == JOB);
     report_arrives();
     await_replica(cluster.node[0].port);
+    redis_cluster_begin_failovers(&cluster);
     redis_kill(&cluster.node[0]);
     report_arrives(); /* through the masters that are left */
     BED_UNTIL(&bed, client_shards_up(worker->client) < shards);

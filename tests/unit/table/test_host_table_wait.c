@@ -68,7 +68,12 @@ static bool step(void *self, long maker, uint64_t filled, uint64_t bytes)
     }
     if (m->steps > 0) {
         m->steps--;
-        m->is_right = m->is_right && posix_fallocate(m->file, m->made, STEP) == 0;
+        unsigned waits = 0;
+        int error;
+        do {
+            error = posix_fallocate(m->file, m->made, STEP);
+        } while (error == ENOSPC && wait_for_room(&waits));
+        m->is_right = m->is_right && error == 0;
         m->made += STEP;
     }
     if (m->steps == 0) {
@@ -111,8 +116,8 @@ static void one_that_stands_still_is_given_up(void **state)
     assert_int_equal(errno, ETIMEDOUT);
     assert_non_null(strstr(host_table_reason(errno), "stands still"));
     assert_true(m.is_right && m.calls > 7);
+    assert_int_equal(unlink(m.path), 0); /* before somebody removes what nobody has */
     close(m.file);
-    assert_int_equal(unlink(m.path), 0);
 }
 
 static void the_table_of_a_maker_that_dies_is_made_anew(void **state)
@@ -124,7 +129,7 @@ static void the_table_of_a_maker_that_dies_is_made_anew(void **state)
     struct host_table *host = NULL;
     begin(&m, group);
     assert_int_equal(host_table_open(&host, group, BYTES, &wait), ERR_OK);
-    assert_true(m.is_right && m.calls == 3);
+    assert_true(m.is_right && m.calls >= 3);
     assert_int_equal(host_table_state(host)->maker, getpid());
     host_table_close(&host);
     assert_int_equal(access(m.path, F_OK), -1);
