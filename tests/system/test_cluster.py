@@ -167,10 +167,13 @@ def what_several_searchers_cost_is_said():
     """With --verbose in every line of progress, and for all positions at the end; not of one searcher alone."""
     with Cluster(shards=1, workers=1) as cluster:
         wait_until(lambda: cluster.ask(START, "--time", 500)[0]["workers"] == 1, "the worker to help")
-        done = run("abdada", "analyse", "--servers", cluster.servers, "--fresh", "--time", 1500, "--verbose", START)
-        check(re.search(rf"^  score \S+  pv [a-h1-8 ]+  depth \d+  \d.* Mnodes/s  {COST}{COST_OF_SHARDS}  workers 1  shards 1/1",
-                        done.err(), re.M), done.err())
-        check(re.fullmatch(rf"all searchers: \d+\.\d\d Mnodes/s  {COST}{COST_OF_SHARDS}", done.lines["out"][-1]), done.out())
+
+        def said():  # once a second
+            done = run("abdada", "analyse", "--servers", cluster.servers, "--fresh", "--time", 1500, "--verbose", START)
+            check(re.fullmatch(rf"all searchers: \d+\.\d\d Mnodes/s  {COST}{COST_OF_SHARDS}", done.lines["out"][-1]), done.out())
+            return re.search(rf"^  score \S+  pv [a-h1-8 ]+  depth \d+  \d.* Mnodes/s  {COST}{COST_OF_SHARDS}  workers 1  shards 1/1",
+                             done.err(), re.M)
+        wait_until(said, "a line of progress with the worker")
     done = run("abdada", "analyse", "--threads", 2, "--private", "--epd", CHOSEN_FILE.name, "--depth", 4)
     check(re.fullmatch(rf"all searchers: \d+\.\d\d Mnodes/s  {COST}", done.lines["out"][-1]), done.out())
     done = run("abdada", "analyse", "--depth", 4, START)
@@ -185,8 +188,11 @@ def what_each_host_contributes_is_said():
         front = cluster.start(position, "--depth", 60, "--threads", 2)
         cluster.wait_searching(front)
         wait_until(lambda: len(top(cluster.servers)[1]["host"]) == 3, "three hosts that search")
-        seen = {row["name"]: row for row in top(cluster.servers)[1]["host"]}
-        check({"w0", "w1"} < set(seen) and all(row["nodes_per_s"] > 0 for row in seen.values()), seen)
+
+        def all_search():
+            seen = {row["name"]: row for row in top(cluster.servers)[1]["host"]}
+            return {"w0", "w1"} < set(seen) and all(row["nodes_per_s"] > 0 for row in seen.values()) and seen
+        seen = wait_until(all_search, "nodes of each")
         check(all(0 <= row["talking"] <= 1.5 and row["bytes_sent"] > 0 for row in seen.values()), seen)
         cluster.workers[1].kill()
         wait_until(lambda: cluster.shards[0].stats()["workers"] == 1, "the session to end")
@@ -204,8 +210,9 @@ def what_each_host_contributes_is_said():
         for host in found["hosts"]:
             check(host["nodes"] > 0 and 0 <= host["waiting"] <= host["talking"] <= 1, host)
         check(hosts["w1"]["nodes"] >= seen["w1"]["nodes"], hosts, seen)
-        done = run("abdada", "analyse", *at(cluster.servers), "--fresh", "--time", 1500, START)
-        check(re.search(r"(?m)^host  +searchers .*\n\S+ .*  this process\nw0  +1 +\d+ +\d+\.\d\d ", done.out()), done.out())
+        wait_until(lambda: re.search(r"(?m)^host  +searchers .*\n\S+ .*  this process\nw0  +1 +\d+ +\d+\.\d\d ",
+                                     run("abdada", "analyse", *at(cluster.servers), "--fresh", "--time", 1500, START).out()),
+                   "a table with the worker")
     alone, = ask(START, "--depth", 4)
     equal([(host["self"], host["nodes"]) for host in alone["hosts"]], [(True, alone["nodes"])])
     done = run("abdada", "analyse", "--depth", 4, START)
@@ -517,8 +524,7 @@ def uci_says_what_each_host_contributes():
         return [match[1] for match in found]
     with Cluster(shards=1, workers=1, private=True) as cluster:
         uci = Uci("--servers", cluster.servers)
-        wait_until(lambda: len(hosts()) == 2, "the worker to help")
-        check("w0" in hosts(), uci.lines["out"][-5:])
+        wait_until(lambda: (found := hosts()) and len(found) == 2 and "w0" in found, "the worker to help")
         uci.quit()
     uci = Uci()
     equal(hosts(), [])

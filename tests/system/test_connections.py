@@ -277,7 +277,8 @@ def test_few_files_are_enough_for_newcomers_and_new_keys():
 
 def test_few_files_leave_places_for_other_users():
     with ring() as keys:
-        shard = Process("ttserver", "--listen", "127.0.0.1:0", "--memory", "32M", "--keys", keys, files=(120, 120))
+        shard = Process("ttserver", "--listen", "127.0.0.1:0", "--memory", "32M", "--keys", keys, "--heartbeat", NEVER_MS,
+                        files=(120, 120))
         address = shard.wait_line(r"^ready (\S+)$")[0][1]
         with closing([]) as peers:
             for _ in range(120):

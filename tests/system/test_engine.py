@@ -70,11 +70,11 @@ class Front(Uci):
             promised(words, time.monotonic() - begin, seconds or int(found[1]) / 1000 + 0.2)
         return move, self.lines["out"][first:self.at]
 
-    def go_until(self, move, late=("e2e4",)):
+    def go_until(self, move, late=("e2e4",), words="go movetime 300"):
         """The lines of the first search that has this move. On a busy machine an engine's lines may come too late: then the
         search has one of the moves `late`, and no other."""
         def searched():
-            found, lines = self.go()
+            found, lines = self.go(words)
             check(found == move or found in late, found, lines)
             return lines if found == move else None
         return wait_until(searched, f"the move {move}")
@@ -139,7 +139,7 @@ def test_all_vote_and_all_nodes_count():
     best, liar = Fake(line="d2d4 d7d5", score=90), Fake(line="e2e5", score=999)
     own = Fake()
     front = Front(own, shard.address)
-    equal(front.go()[0], "e2e4")
+    front.go_until("e2e4", late=legal_moves("startpos"))
     helper = worker(shard.address, best, name="best")
     front.ready()
     lines = front.go_until("d2d4")
@@ -214,6 +214,7 @@ def test_ponder():
     front = Front(Fake(), shard.address)
     front.say("isready", "go ponder wtime 3000 btime 3000")
     front.expect("info depth 30 ")
+    wait_until(lambda: is_helped(front), "help")
     begin = time.monotonic()
     front.say("ponderhit")
     equal(front.expect(BEST)[1], "d2d4")
@@ -282,8 +283,8 @@ def test_another_engine_is_left_alone():
 
 def test_alone_without_shards():
     front = Front(Fake(), "127.0.0.1:9")
-    move, lines = front.go()
-    equal(move, "e2e4")
+    lines = front.go()[1]
+    front.go_until("e2e4", late=legal_moves("startpos"))
     check(any("no shard answered" in line for line in lines), lines)
     front.quit()
 
@@ -297,9 +298,14 @@ def test_kills():
 
     def while_searching(action, moves=("d2d4",)):
         wait_until(lambda: "info depth 2 " in "".join(front.go("go movetime 50")[1]), "the engine is back")
-        begin = time.monotonic()
-        front.say("go movetime 600")
-        front.expect("info depth 20 ")
+
+        def is_under_way():
+            nonlocal begin
+            begin = time.monotonic()
+            front.say("go movetime 600")
+            return front.expect("^(info depth 20 |bestmove )")[1] != "bestmove "
+        begin = 0.0
+        wait_until(is_under_way, "a search that is not over before the engine speaks")
         action()
         move = front.expect(BEST)[1]
         promised("a move", time.monotonic() - begin, 0.8)
@@ -440,11 +446,15 @@ def test_isready_is_answered_though_the_engine_reads_none():
     own = Fake()
     front = Front(own)
     own.set("busy")
-    front.say("position startpos", "go movetime 300")
-    front.expect("info depth 2 ")
+
+    def is_under_way():
+        front.say("position startpos", "go movetime 300")
+        return front.expect("^(info depth 2 |bestmove )")[1] != "bestmove "
+    wait_until(is_under_way, "a search that is not over before the engine speaks")
+    before = front.lines["out"].count("readyok")
     front.say("isready", "isready")
     front.expect(BEST)
-    wait_until(lambda: front.lines["out"].count("readyok") == 3, "an answer to each")
+    wait_until(lambda: front.lines["out"].count("readyok") == before + 2, "an answer to each")
     front.quit()
 
 
@@ -530,7 +540,7 @@ def test_another_game():
     for fault in "", "late", "die-at=4":
         front = Front(own)
         own.set(fault)
-        equal(front.go("go depth 5" if fault == "" else "go movetime 1000")[0], "h2e2")
+        front.go_until("h2e2", ("h2e2", "0000", "(none)"), "go depth 5" if fault == "" else "go movetime 1000")
         front.quit()
 
 
@@ -540,7 +550,12 @@ def test_castling_is_as_the_engine_writes_it():
     worker(shard.address, other)
     front = Front(Fake(line="e1g1"), shard.address)
     front.say("position fen r3k2r/8/8/8/8/8/8/1R2K2R w KQkq - 0 1")
-    wait_until(lambda: equal(front.go("go movetime 50")[0], "e1g1") or searches(other), "help")
+
+    def is_helped_so():  # another move only where no engine said one in time
+        move, lines = front.go("go movetime 50")
+        check(move == "e1g1" or not any(" pv " in line for line in lines), move, lines)
+        return move == "e1g1" and searches(other)
+    wait_until(is_helped_so, "help, and its move")
     front.quit()
 
 
@@ -731,7 +746,7 @@ def test_metrics():
         with urllib.request.urlopen(url) as answer:
             return dict(re.findall(r"^ttworker_(\w+) (\d+)$", answer.read().decode(), re.MULTILINE))
     wait_until(lambda: int(figures().get("nodes_total", 0)) > 10000 and int(figures()["searches_total"]) > 0, "its nodes")
-    equal((figures()["shards_up"], figures()["busy_threads"]), ("1", "0"))
+    wait_until(lambda: (figures()["shards_up"], figures()["busy_threads"]) == ("1", "0"), "the end of its search")
     front.quit()
 
 

@@ -382,7 +382,7 @@ def sessions_are_bounded():
 
 
 def jobs_are_bounded():
-    with Cluster(shards=1, workers=1, options=["--jobs", 1]) as cluster:
+    with Cluster(shards=1, workers=1, options=["--jobs", 1, *NEVER]) as cluster:
         first = cluster.start(*ENDLESS)
         cluster.wait_searching(first)
         position, depth, score = long_search(BRIEF)
@@ -395,7 +395,7 @@ def jobs_are_bounded():
 
 
 def a_refused_job_is_taken_when_there_is_room():
-    with Cluster(shards=1, workers=1, options=["--jobs", 1]) as cluster:
+    with Cluster(shards=1, workers=1, options=["--jobs", 1, *NEVER]) as cluster:
         first = cluster.start(*ENDLESS)
         shard = cluster.shards[0]
         first_job, = wait_until(shard.working, "help for the first").values()
@@ -581,17 +581,17 @@ def private_workers_exchange_results():
         equal(found["score"], score)
 
         def exchanged():  # on a busy machine one search may be over before both take part
+            before = cluster.shards[0].stats()["shared"]
             ask = cluster.ask(position, "--depth", depth, "--private", *STRICT)
             equal(ask[0]["score"], score)
-            return ask[0]["workers"] == 2 and cluster.shards[0].stats()["shared"]
-        shared = wait_until(exchanged, "both workers in one search")
-        check(shared > 2000, "more than the first few that find out whether there are peers:", shared)
+            return ask[0]["workers"] == 2 and cluster.shards[0].stats()["shared"] - before > 2000
+        wait_until(exchanged, "both workers in one search, and more than the first few that find out whether there are peers")
 
 
 # ---- top ----
 
 def top_shows_a_cluster():
-    with Cluster(workers=2) as cluster:
+    with Cluster(workers=2, options=NEVER) as cluster:
         front = cluster.start(*ENDLESS)
         cluster.wait_searching(front)
         wait_until(lambda: all(len(s.working()) == 2 for s in cluster.shards), "both workers")
@@ -616,11 +616,11 @@ def top_shows_a_cluster():
         def at_work():
             _, seen = top(cluster.servers)
             rows = seen["job"] + seen["worker"] + seen["front"]
-            return seen if rows and all(row["nodes"] and row["bytes"] for row in rows) else None
+            is_there = rows and all(row["nodes"] and row["bytes"] for row in rows) and len(seen["front"]) == 1
+            return seen if is_there and seen["front"][0]["nodes"] < seen["job"][0]["nodes"] else None
         working = wait_until(at_work, "reports of the front-end and of both workers")
         own, = working["front"]
         equal(own["job"], job["job"])
-        check(own["nodes"] < working["job"][0]["nodes"], own, working["job"])
         wait_until(lambda: all(row["nodes_per_s"] > 0 for row in top(cluster.servers)[1]["front"]), "its nodes/s")
         for row in working["job"] + working["worker"] + working["total"]:
             in_vain = row["duplicated_nodes"] + row["abandoned_nodes"]
@@ -710,8 +710,8 @@ def top_ends_with_q_and_gives_the_terminal_back():
     with Cluster(shards=1, workers=1) as cluster:
         for how in ("q", "interrupt"):
             with Screen("--servers", cluster.servers) as screen:
-                screen.read_until(lambda seen: seen.count(b"shards 1/1") == 2, "two views")
-                check(b"\x1b[?1049h" in screen.seen and b"w0" in screen.seen, screen.seen)
+                screen.read_until(lambda seen: seen.count(b"shards 1/1") >= 2 and b"w0" in seen, "two views")
+                check(b"\x1b[?1049h" in screen.seen, screen.seen)
                 if how == "q":
                     screen.type(b"q")
                 else:
@@ -726,7 +726,7 @@ def top_ends_with_q_and_gives_the_terminal_back():
 
 def top_with_json_leaves_the_screen_alone():
     with Cluster(shards=1, workers=0) as cluster, Screen("--servers", cluster.servers, "--json") as screen:
-        screen.read_until(lambda seen: seen.count(b'"kind":"total"') == 2, "two views")
+        screen.read_until(lambda seen: seen.count(b'"kind":"total"') >= 2, "two views")
         screen.type(b"q")
         equal(screen.popen.wait(30), 0)
         check(b"\x1b" not in screen.seen, screen.seen)
@@ -756,7 +756,7 @@ def top_in_the_background_leaves_the_terminal_alone():
 
 def top_gives_the_terminal_back_while_it_is_stopped():
     with Cluster(shards=1, workers=0) as cluster, Screen("--servers", cluster.servers) as screen:
-        screen.read_until(lambda seen: seen.count(b"shards 1/1") == 1, "a view")
+        screen.read_until(lambda seen: seen.count(b"shards 1/1") >= 1, "a view")
         raw = termios.tcgetattr(screen.terminal)
         check(raw[3] != screen.before[3], "the terminal is taken")
         for number in signal.SIGTSTP, signal.SIGTSTP, signal.SIGSTOP:
@@ -781,7 +781,7 @@ def a_terminal_without_a_screen_gets_plain_text():
     with Cluster(shards=1, workers=0) as cluster:
         for term in "dumb", "":
             with Screen("--servers", cluster.servers, "--interval", "100", term=term) as screen:
-                screen.read_until(lambda seen: seen.count(b"shards 1/1") == 2, "two views")
+                screen.read_until(lambda seen: seen.count(b"shards 1/1") >= 2, "two views")
                 screen.type(b"q")
                 equal(screen.popen.wait(30), 0)
                 check(b"\x1b" not in screen.seen, screen.seen)
@@ -877,11 +877,12 @@ def what_matters_fits_80_columns():
 
             def all_search(_seen):
                 rows = rows_of(screen)
-                of = [numbers(row, rows[members]) for row in rows[members + 1:members + 3]]
-                return all(row["NODES/s"] != "0" and row["JOB"] == job["JOB"] for row in of)
+                at = [i for i, row in enumerate(rows) if row.startswith("ROLE ")]
+                of = [numbers(row, rows[at[0]]) for row in rows[at[0] + 1:at[0] + 3]] if at else []
+                return len(of) == 2 and all(row.get("NODES/s", "0") != "0" and row.get("JOB") == job["JOB"] for row in of)
             screen.read_until(all_search, "nodes/s of the worker and of the front-end")
             screen.read_until(lambda _: any(re.match(r"  san [A-Za-z]", row) for row in rows_of(screen)), "its line as players write it")
-        with Screen("--servers", cluster.servers, "--once", rows=10, columns=80) as screen:
+        with Screen("--servers", cluster.servers, "--once", *PATIENT, rows=10, columns=80) as screen:
             screen.read_until(lambda seen: re.search(rb"worker +w0 .*\n", seen), "the last table, though the terminal has ten rows")
             rows = screen.seen.decode().splitlines()
             check(len(rows) > 10 and max(map(len, rows)) <= 80 and rows[0].startswith("top  "), rows)

@@ -155,7 +155,7 @@ def test_a_key_that_loses_its_role_is_said():
         said = [line for line in front.lines["err"] if f"shard {shard.address} refused us: " in line]
         equal(len(said), 1, front.tail())
         with environment(ABDADA_KEYS=keys):
-            view = run("abdada", "top", "--once", "--servers", shard.address)
+            view = run("abdada", "top", "--once", "--servers", shard.address, *PATIENT)
         check(re.search(r"role_refused \d", view.out()), view.tail())
         equal(shard.end(), 0)
 

@@ -244,7 +244,7 @@ def who_waits_for_a_table_can_be_ended():
 # ---- a job that a shard refuses ----
 
 def a_refused_job_is_said_once_and_the_search_goes_on():
-    full, free = Shard(0, "--jobs", 1), Shard()
+    full, free = Shard(0, "--jobs", 1, heartbeat_ms=60000), Shard()
     owner = Process("abdada", "analyse", "--servers", full.address, "--time", 600000, "--json", POSITION)
     wait_until(lambda: full.stats()["jobs"] == 1, "the first job")
     for servers, refused, rest in (([full], 1, "searching alone"),
@@ -280,7 +280,7 @@ def threads_beyond_the_sessions_of_a_shard_are_said():
 
 
 def uci_says_that_a_job_was_refused():
-    full = Shard(0, "--jobs", 1)
+    full = Shard(0, "--jobs", 1, heartbeat_ms=60000)
     owner = Process("abdada", "analyse", "--servers", full.address, "--time", 600000, "--json", POSITION)
     wait_until(lambda: full.stats()["jobs"] == 1, "the first job")
     uci = Process("abdada", "uci", "--servers", full.address, "--private")

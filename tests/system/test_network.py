@@ -375,8 +375,8 @@ def a_redis_that_is_demoted_is_left_for_the_one_of_its_name():
     wait_until(lambda: has_worker("127.0.0.2"), "the worker at the new master")
     # Of several addresses the one of the master is used.
     rename(path, "127.0.0.1 primary.test\n127.0.0.2 primary.test\n")
-    found, = answers(start("--table", "redis://primary.test", "--time", 2000, positions()[1], host=host))
-    equal((found["shards_up"], found["workers"]), (1, 1))
+    wait_until(lambda: [(found["shards_up"], found["workers"]) for found in answers(
+        start("--table", "redis://primary.test", "--time", 2000, positions()[1], host=host))] == [(1, 1)], "a search with the worker")
     equal(worker.end(), 0, worker.tail())
 
 
@@ -433,9 +433,12 @@ def a_resolver_that_never_answers_keeps_no_program():
         promised(f"{process.name} ends", time.monotonic() - begin, limit)
         return process
 
-    front = ends(2, start("--servers", servers, "--time", 1000, positions()[1], host=host))
-    equal([json.loads(line)["shards_up"] for line in front.lines["out"]], [1])
-    check(unknown in front.err()) # at its end: the name was not slow by then
+
+    def searched():
+        front = ends(2, start("--servers", servers, "--time", 1000, positions()[1], host=host))
+        check(unknown in front.err()) # at its end: the name was not slow by then
+        return [json.loads(line)["shards_up"] for line in front.lines["out"]] == [1]
+    wait_until(searched, "a search with the one that has an address")
     check(unknown in ends(3, Process("ttserver", "--check", "nosuch.example:7400", host=host)).err())
     check("shard nosuch.example:7400 is down: " + unknown in ends(3, Process("abdada", "top", "--once", "--servers", servers, host=host)).err())
     check(unknown in ends(3, Process("abdada", "ttbench", "--servers", servers, "--pattern", "random", host=host)).err())

@@ -19,8 +19,8 @@ from client import Client, Lost, Refused  # noqa: E402
 
 BIN = os.environ.get("BIN", "./bin")
 SEED = int(os.environ.get("TEST_SEED", "1"), 0)
-HEARTBEAT_MS = 1000  # nobody expires who is not run for a while
-PATIENCE_S = 30 * float(os.environ.get("SLOWNESS", "1"))
+HEARTBEAT_MS = 3000  # nobody expires who is not run for a while
+PATIENCE_S = 120 * float(os.environ.get("SLOWNESS", "1"))
 TESTS = []
 
 
@@ -441,7 +441,7 @@ def search(front, number, position, depth, evaluation=0, namespace_id=0, flags=1
     """The last reports on a job, by instance, once one is of that depth or all are in another state than searching."""
     front.send(ab.JOB_POST, number, 0, game, position, evaluation, namespace_id, algorithm, flags, depth, 255, 0, 0)
     reports, lines = {}, {}
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         front.heartbeat()
         pushed = [ab.report_of(message) for message in front.pushed if message[0] == ab.JOB_REPORT]
@@ -479,7 +479,7 @@ def a_front_end_that_cannot_search_gets_score_and_line(server):
     finally:
         for process in stop:
             process.terminate()
-            equal(process.wait(10), 0)
+            equal(process.wait(PATIENCE_S), 0)
 
 
 @test
@@ -499,7 +499,7 @@ def a_refused_job_is_not_an_ended_one(server):
     finally:
         for process in stop:
             process.terminate()
-            equal(process.wait(10), 0)
+            equal(process.wait(PATIENCE_S), 0)
 
 
 @test

@@ -20,6 +20,7 @@ from client import BESIDE, EXACT, LOWER, UNKNOWN_HIGH, UNKNOWN_LOW, UPPER, Clien
 from cluster import PATIENT, STARVED, Process, Shard, ask, at, check, equal, free_port, main, run, wait_until
 
 KEY = "0123456789abcdef"
+PATIENT_MS = 5000  # a heartbeat: a session without CPU for a second is not taken for dead
 E2E4 = 12 | 28 << 6  # from | to << 6, without the kind of move
 AFTER_E4 = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
 
@@ -109,7 +110,7 @@ def it_reads_what_a_search_has_found():
 
 
 def who_asks_stays_for_the_time_that_was_given():
-    shard = Shard(memory="8M")
+    shard = Shard(memory="8M", heartbeat_ms=PATIENT_MS)
     place = shard.address
     stays = Process("abdada", "tt", "ask", "--key", KEY, "--depth", 9, "--for", 600000, "--servers", place, "--json", *PATIENT)
     stays.close_input()
@@ -255,7 +256,7 @@ def contents(shards):
 
 def what_was_saved_is_loaded_again():
     rng = random.Random(19)
-    shards = [Shard(memory="8M"), Shard(memory="8M")]
+    shards = [Shard(memory="8M", heartbeat_ms=PATIENT_MS) for _ in range(2)]
     place = names(shards)
     entries = {rng.getrandbits(64): (rng.randrange(20), rng.randrange(-32000, 32000), rng.choice((LOWER, UPPER, EXACT)),
                                      rng.getrandbits(16)) for _ in range(4000)}
@@ -284,13 +285,13 @@ def what_was_saved_is_loaded_again():
         equal(tt(place, "flush").status, 0)
         equal(one(place, "load", deep)["loaded"], len(wanted))
         equal({key: entry for found in contents(shards) for key, entry in found.items()}, wanted)
-        shards.append(Shard(memory="8M"))  # of another cluster, the keys of some move
+        shards.append(Shard(memory="8M", heartbeat_ms=PATIENT_MS))  # of another cluster, the keys of some move
         equal(tt(names(shards), "load", file).status, 0)
         equal(sum(len(found) > 800 for found in contents(shards)), 3)
 
 
 def a_file_that_is_not_whole_is_refused():
-    shard = Shard(memory="8M")
+    shard = Shard(memory="8M", heartbeat_ms=PATIENT_MS)
     place = shard.address
     fill([shard], {i * 0x9e3779b97f4a7c15 & client.MASK: (i % 9, i, LOWER, i) for i in range(1, 500)})
     with tempfile.TemporaryDirectory(prefix="abdada-tt-") as path:
@@ -357,7 +358,7 @@ class LyingShard:
 
     def answer(self, kind, fields):
         if kind == client.HELLO:
-            return client.WELCOME, fields[0], 1, 77, 300, 1024, 4, 60000, 78
+            return client.WELCOME, fields[0], 1, 77, PATIENT_MS, 1024, 4, 60000, 78
         if kind == client.HEARTBEAT:
             return client.HEARTBEAT, fields[0]
         if kind == client.STATS:

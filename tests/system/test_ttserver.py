@@ -209,7 +209,7 @@ def test_other_addresses_need_insecure():
 
 
 def test_a_thousand_connections_and_random_bytes_do_no_harm():
-    server = Server("--listen", "127.0.0.1:0", "--sessions", "2000")
+    server = Server("--listen", "127.0.0.1:0", "--sessions", "2000", "--heartbeat", "60000")
     port = server.ports[0]
     watch = Client(port)
     rng = random.Random(4)

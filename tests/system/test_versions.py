@@ -153,7 +153,7 @@ def every_mixture_finds_the_strict_scores():
 
 def searchers_of_other_builds_share_a_table():
     """What one has stored the other finds, and each is told of what the other finishes."""
-    with Mixed(*[(None, None)] * 3) as c:
+    with Mixed(*[(None, None)] * 3, heartbeat_ms=60000) as c:
         relays = [Relay(c.shards[0].address, change) for change in (more, fewer)]
         peers = [client.Client(relay.address).hello(flags=1, namespace_id=7) for relay in relays]
         peers.append(client.Client(c.shards[0].address).hello(flags=1, namespace_id=7))

@@ -249,14 +249,15 @@ def a_cluster_is_asked_once_for_all_pages_and_not_while_nobody_watches():
     for each in following:
         each.start()
     begin = web.view()["time_ms"]
-    before, view = messages(), begin
+    start_s, before, view = time.monotonic(), messages(), begin
     while view - begin < 2000:
         view = web.view(view)["time_ms"]
     asked = messages() - before
+    elapsed_s = time.monotonic() - start_s
     stop.set()
     for each in following:
         each.join()
-    check(asked <= 3 * 4 * 2 + 10, asked, "messages in 2 s for 20 pages")
+    check(asked <= 3 * 4 * elapsed_s + 10, asked, "messages in", elapsed_s, "s for 20 pages")
     check(asked >= 3, asked, "messages, so that views are new")
     equal((len(pages), [times for times in pages if times[-1] < begin]), (20, []))
 
@@ -368,7 +369,7 @@ def a_search_is_followed_and_deaths_are_seen():
             stalled = stalls.end()
             if stalled < 0.2:  # else nobody can say who was late
                 equal([line for line in page.texts("#log span") if "is gone" in line], [], "nothing idle is taken for dead")
-            front = start("--servers", servers, "--time", "18000", "--fresh", SEARCHED)
+            front = start("--servers", servers, "--time", "600000", "--fresh", SEARCHED)
             wait_until(lambda: page.text("#which") and "running" in page.text("#which") and depth(page) > 0, "the search on the page")
             equal(len(pieces(page)), 26)
             wait_until(lambda: len(page.texts("#line button")) >= 3, "its line")
@@ -397,7 +398,7 @@ def a_search_is_followed_and_deaths_are_seen():
                 process.kill()
                 wait_until(lambda: is_dead(page, name), f"{name} grey")
                 promised(f"{name} killed, its tile is grey", time.monotonic() - begin, 2)
-            check(not is_dead(page, "big") and not is_dead(page, shards[0].address), "the others live")
+            wait_until(lambda: not is_dead(page, "big") and not is_dead(page, shards[0].address), "the others live")
             page.shoot("after-kill")
             begin = time.monotonic()
             workers[1].stop()
@@ -411,6 +412,7 @@ def a_search_is_followed_and_deaths_are_seen():
             wait_until(lambda: not is_dead(page, "w0") and not is_dead(page, shards[1].address), "both are back")
             promised("both started again, their tiles live", time.monotonic() - begin, 4)
             check([line for line in page.texts("#log span") if line == "worker w0 is back"], "it is said, too")
+            front.send_signal(signal.SIGINT)
             answer, = answers(front)
             wait_until(lambda: page.text("#which") == "ended", "the end of the search")
             equal(facts(page, "#facts")["Best move"], f"{answer['pv_san'][0]} ({answer['bestmove']})")
@@ -486,7 +488,7 @@ def shards_in_one_place_say_so():
         with browser.Page(Web(f"{one.address},{other.address}").url) as page:
             for shard, twin in (one, other), (other, one):
                 wait_until(lambda: f"the same place in the ring as {twin.address}" in (tile(page, shard.address) or ["", ""])[1], "both say so")
-                check("partly" in tile(page, shard.address)[0].split())
+                wait_until(lambda: "partly" in tile(page, shard.address)[0].split(), "its tile")
             other.kill()
             wait_until(lambda: tile(page, one.address)[0] == "tile alive", "it has its place alone")
             equal(page.faults(), [])
@@ -502,7 +504,7 @@ def a_clock_that_is_set_back_keeps_nobody_alive():
         page.js("now += 36e5; for (const each of [...members.values(), ...shards.values()]) { each.seen += 36e5; }")
         worker.kill()
         wait_until(lambda: (tile(page, "w0") or ["dead"])[0].endswith("dead"), "it is seen to be dead")
-        check(not is_dead(page, shard.address), "the shard lives")
+        wait_until(lambda: not is_dead(page, shard.address), "the shard lives")
         equal(page.faults(), [])
 
 
