@@ -249,17 +249,17 @@ bool redis_link_leave_replica(struct redis_link *link)
 static bool on_error(struct redis_link *link, struct redis_node *from, struct redis_call *call,
                      const redisReply *reply)
 {
-    const bool is_in_time_still = is_in_time(link, call);
+    const bool is_late = !is_in_time(link, call);
     call->tries++;
     if (begins(reply, "NOSCRIPT") && call->hash_at != 0) {
-        if (is_in_time_still && redis_node_load(from, call->script, link->now_us)) {
+        if (redis_node_load(from, call->script, link->now_us) && !is_late) {
             keep_for_later(link, call, 0);
         } else {
             hand_back(link, call);
         }
         return true;
     }
-    if (!is_in_time_still) {
+    if (is_late) {
         return false;
     }
     bool is_left = is_of_replica(reply) && redis_link_leave_replica(link);

@@ -365,6 +365,28 @@ static void calls_of_a_slot_keep_their_order(void **state)
     }
 }
 
+/* After a second: the script is loaded for those that follow. */
+static void a_late_call_without_its_script_is_lost(void **state)
+{
+    struct liar l;
+    struct user u;
+    uint64_t now_us = 1000000;
+    (void)state;
+    open_up(&l, &u, false, &now_us);
+    l.bounce = "-NOSCRIPT No matching script\r\n";
+    call_key(&u, "a", now_us, SLOT);
+    now_us += REDIS_LINK_AGAIN_US;
+    until_answered(&l, &u, now_us, 1);
+    assert_int_equal(u.lost, 1);
+    assert_int_equal(u.errors, 0);
+    call_key(&u, "b", now_us, SLOT);
+    until_answered(&l, &u, now_us, 2);
+    assert_string_equal(l.done, "b");
+    assert_int_equal(u.lost, 1);
+    user_close(&u);
+    liar_close(&l);
+}
+
 /* A server that does not read answers calls of which the socket took a part, or nothing. */
 static void an_answer_to_a_call_that_was_not_sent_is_a_lie(void **state)
 {
@@ -415,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_of_a_slot_keep_their_order),
+        cmocka_unit_test(a_late_call_without_its_script_is_lost),
         cmocka_unit_test(an_answer_to_a_call_that_was_not_sent_is_a_lie),
         cmocka_unit_test(link_survives_lies_of_a_server),
         cmocka_unit_test(link_survives_lies_of_a_cluster),
