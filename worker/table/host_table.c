@@ -200,7 +200,7 @@ static void leave(struct host_table *h)
     errno = error;
 }
 
-/* From there to the end: a page that cannot be had later would end the process by SIGBUS. */
+/* Has the pages from `from` on: one that cannot be had later would end the process by SIGBUS. */
 static bool reserve(const struct host_table *h, size_t from)
 {
     errno = posix_fallocate(h->file, (off_t)from, (off_t)(h->bytes - from));

@@ -186,6 +186,7 @@ static int show_once(struct top *t)
     monitor_round(t->monitor, t->wait_ms, &stopping);
     if (v->total.up > 0 && !atomic_load(&stopping)) { /* a rate needs two values */
         monitor_idle(t->monitor, RATE_MS);
+        /* Who was down has been waited for. */
         monitor_round(t->monitor, v->total.up == v->shards ? t->wait_ms : 0, &stopping);
     }
     show(t);
