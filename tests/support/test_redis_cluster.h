@@ -13,7 +13,7 @@ struct redis_cluster {
 };
 
 #define NODE_TIMEOUT "1000" /* ms */
-/* At first: on a busy machine a replica would take over from its master, and never be one again. */
+/* At first: on a busy machine a replica would take the place of its master. */
 #define NO_FAILOVER "60000"
 
 static inline void redis_cluster_fail_after(const struct redis_server *s, const char *ms)

@@ -34,6 +34,7 @@ BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
 QUICK = os.environ.get("QUICK") == "1"
 SHORT = QUICK or os.environ.get("SHORT") == "1"
 HEARTBEAT_MS = 300
+SLOW_HEARTBEAT_MS = 3000  # for a test whose sessions are to live though it gets no CPU for some seconds
 SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tests/run.py measured it
 SLACK = float(os.environ.get("SLACK", "10")) * SLOWNESS  # for promised times
 BUILD = next((part for part in os.path.normpath(BIN).split(os.sep) if part in ("dev", "tsan")), "release")
@@ -79,6 +80,26 @@ def promised(what, seconds, limit):
     """Prints a time that is promised. Nothing but a defect takes SLACK times as long."""
     print(f"# {what}: {seconds:.2f} s, promised {limit:g} s{', LATE' if seconds > limit else ''}")
     check(seconds < limit * SLACK, what, "took", seconds)
+
+
+class Stalls:
+    """How long this machine let a thread of ours wait: what is not the fault of the program."""
+
+    def __init__(self):
+        self.longest, self.ended = 0.0, False
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+
+    def watch(self):
+        while not self.ended:
+            begin = time.monotonic()
+            time.sleep(0.01)
+            self.longest = max(self.longest, time.monotonic() - begin)
+
+    def end(self):
+        self.ended = True
+        self.thread.join()
+        return self.longest
 
 
 def needs(why):

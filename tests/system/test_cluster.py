@@ -168,8 +168,10 @@ def what_several_searchers_cost_is_said():
     with Cluster(shards=1, workers=1) as cluster:
         wait_until(lambda: cluster.ask(START, "--time", 500)[0]["workers"] == 1, "the worker to help")
 
-        def said():  # once a second
+        def said():  # progress is said once a second
             done = run("abdada", "analyse", "--servers", cluster.servers, "--fresh", "--time", 1500, "--verbose", START)
+            if not done.lines["out"][-1].startswith("all searchers: "):  # there was one
+                return False
             check(re.fullmatch(rf"all searchers: \d+\.\d\d Mnodes/s  {COST}{COST_OF_SHARDS}", done.lines["out"][-1]), done.out())
             return re.search(rf"^  score \S+  pv [a-h1-8 ]+  depth \d+  \d.* Mnodes/s  {COST}{COST_OF_SHARDS}  workers 1  shards 1/1",
                              done.err(), re.M)

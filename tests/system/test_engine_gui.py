@@ -168,7 +168,7 @@ def go_with_clocks(front):
 @relied_on
 def each_side_has_its_clock(front):
     front.say("position startpos moves e2e4")
-    front.go("go wtime 3600000 btime 100", 5)
+    front.go("go wtime 3600000 btime 100", 0.5)
 
 
 @relied_on

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import (STARVED, BIN, BUILD, PATIENCE, PATIENT, ROOT, Cluster, Process, Shard, Worker, check, equal, main, needs, path_of,
+from cluster import (SLOW_HEARTBEAT_MS, STARVED, BIN, BUILD, PATIENCE, PATIENT, ROOT, Cluster, Process, Shard, Worker, check, equal, main, needs, path_of,
                      run, scratch, start, top, wait_until)
 
 POSITION = "r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 0 8"
@@ -338,7 +338,7 @@ def sighup_opens_the_log_anew():
 
 
 def a_terminal_that_closes_ends_commands_with_goodbye_and_no_service():
-    shard = Shard(heartbeat_ms=60000)  # sessions end by goodbyes alone
+    shard = Shard(heartbeat_ms=SLOW_HEARTBEAT_MS)  # sessions end by goodbyes alone
     worker = Process("ttworker", "--servers", shard.address, "--name", "w")
     worker.wait_line("^ready")
     front = Process("abdada", "analyse", "--servers", shard.address, "--depth", 90, POSITION)

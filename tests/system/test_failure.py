@@ -19,7 +19,7 @@ import threading
 import time
 
 import client
-from cluster import (STARVED, PATIENT, QUICK, SHORT, ROOT, SANITIZED, scratch, Cluster, Failure, Process, Shard, Worker, answers, ask,
+from cluster import (SLOW_HEARTBEAT_MS, STARVED, PATIENT, QUICK, SHORT, ROOT, SANITIZED, scratch, Cluster, Failure, Process, Shard, Worker, answers, ask,
                      check, equal, free_port, main, path_of, promised, run, start, top, wait_until)
 from test_cluster import LONG, STRICT, check_long, long_search, start_long, wait_for_help
 
@@ -395,7 +395,7 @@ def jobs_are_bounded():
 
 
 def a_refused_job_is_taken_when_there_is_room():
-    with Cluster(shards=1, workers=1, options=["--jobs", 1, *NEVER]) as cluster:
+    with Cluster(shards=1, workers=1, options=["--jobs", 1], heartbeat_ms=SLOW_HEARTBEAT_MS) as cluster:
         first = cluster.start(*ENDLESS)
         shard = cluster.shards[0]
         first_job, = wait_until(shard.working, "help for the first").values()

@@ -11,7 +11,8 @@ import re
 import signal
 import sys
 
-from cluster import STARVED, Process, Shard, Worker, answers, check, equal, free_port, main, path_of, run, top, wait_until
+from cluster import (SLOW_HEARTBEAT_MS, STARVED, Process, Shard, Worker, answers, check, equal, free_port, main, path_of, run, top,
+                     wait_until)
 
 THREADS, SHARDS = 128, 8
 ENOUGH, TOO_FEW = (1024, 4096), (256, 1024)  # open files: soft and hard limit
@@ -244,7 +245,7 @@ def who_waits_for_a_table_can_be_ended():
 # ---- a job that a shard refuses ----
 
 def a_refused_job_is_said_once_and_the_search_goes_on():
-    full, free = Shard(0, "--jobs", 1, heartbeat_ms=60000), Shard()
+    full, free = Shard(0, "--jobs", 1, heartbeat_ms=SLOW_HEARTBEAT_MS), Shard()
     owner = Process("abdada", "analyse", "--servers", full.address, "--time", 600000, "--json", POSITION)
     wait_until(lambda: full.stats()["jobs"] == 1, "the first job")
     for servers, refused, rest in (([full], 1, "searching alone"),
@@ -280,7 +281,7 @@ def threads_beyond_the_sessions_of_a_shard_are_said():
 
 
 def uci_says_that_a_job_was_refused():
-    full = Shard(0, "--jobs", 1, heartbeat_ms=60000)
+    full = Shard(0, "--jobs", 1, heartbeat_ms=SLOW_HEARTBEAT_MS)
     owner = Process("abdada", "analyse", "--servers", full.address, "--time", 600000, "--json", POSITION)
     wait_until(lambda: full.stats()["jobs"] == 1, "the first job")
     uci = Process("abdada", "uci", "--servers", full.address, "--private")

@@ -433,7 +433,6 @@ def a_resolver_that_never_answers_keeps_no_program():
         promised(f"{process.name} ends", time.monotonic() - begin, limit)
         return process
 
-
     def searched():
         front = ends(2, start("--servers", servers, "--time", 1000, positions()[1], host=host))
         check(unknown in front.err()) # at its end: the name was not slow by then

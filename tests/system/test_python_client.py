@@ -19,7 +19,7 @@ from client import Client, Lost, Refused  # noqa: E402
 
 BIN = os.environ.get("BIN", "./bin")
 SEED = int(os.environ.get("TEST_SEED", "1"), 0)
-HEARTBEAT_MS = 3000  # nobody expires who is not run for a while
+HEARTBEAT_MS = 2000  # nobody expires who is not run for a while
 PATIENCE_S = 120 * float(os.environ.get("SLOWNESS", "1"))
 TESTS = []
 

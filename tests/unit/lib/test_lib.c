@@ -365,7 +365,7 @@ static void the_descriptor_is_enough(void **state)
         }
         assert_int_equal(result, ABDADA_OK);
     }
-    struct abdada *other = open_at(&server, ns); /* only now: nobody served it meanwhile */
+    struct abdada *other = open_at(&server, ns); /* opened only now: nobody would have served it */
     /* A queued store leaves by the clock. */
     assert_int_equal(abdada_store(t, 3, 4, 1, ABDADA_EXACT, 0), ABDADA_OK);
     do {
@@ -595,7 +595,7 @@ static void threads_take_turns_if_they_say_so(void **state)
         pthread_join(thread[i], &failed);
         assert_null(failed);
     }
-    struct abdada *other = open_at(&server, ns); /* only now: nobody served it meanwhile */
+    struct abdada *other = open_at(&server, ns); /* opened only now: nobody would have served it */
     assert_int_equal(abdada_ask(t, 1000, 5, -1, 1, 0, &answer), ABDADA_OK);
     assert_int_equal(abdada_store(other, 1000, 5, 0, ABDADA_EXACT, 0), ABDADA_OK);
     assert_int_equal(abdada_flush(other), ABDADA_OK);

@@ -8,15 +8,28 @@ static bool is_zero(const char *memory)
     return memory[0] == 0 && memcmp(memory, memory + 1, SOLVER_BYTES - 1) == 0;
 }
 
+static bool are_one(char *const memory[2])
+{
+    memory[0][0] = 1;
+    const bool are_one = memory[1][0] == 1;
+    memory[0][0] = 0;
+    return are_one;
+}
+
 static void it_is_shared_as_the_results_are(void **state)
 {
     (void)state;
     const uint64_t group = clock_unique() | 1;
     struct embedded *table[3] = {0};
     char *memory[3];
-    for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(open_embedded_when_room(&table[i], 1 << 20, 2, group), ERR_OK);
-    }
+    unsigned waits = 0;
+    do { /* a table on the host may have a memory of its own where there is no room for more */
+        for (unsigned i = 0; i < 2; i++) {
+            embedded_close(&table[i]);
+            assert_int_equal(open_embedded_when_room(&table[i], 1 << 20, 2, group), ERR_OK);
+            memory[i] = embedded_solver_memory(table[i], SOLVER_BYTES, 1);
+        }
+    } while (embedded_is_on_host(table[0]) && !are_one(memory) && wait_for_room(&waits));
     assert_int_equal(embedded_open(&table[2], 1 << 20, 2), ERR_OK);
     for (unsigned i = 0; i < 3; i++) {
         memory[i] = embedded_solver_memory(table[i], SOLVER_BYTES, 1);

@@ -200,11 +200,9 @@ int main(void)
         cmocka_unit_test(who_waits_may_end_it),
         cmocka_unit_test(who_makes_it_may_end_it),
     };
-    struct host_table *host = NULL;
-    if (open_when_room(&host, fresh_group(), BYTES) != ERR_OK) { /* as in some containers */
+    if (!has_room_at_all()) { /* as in some containers */
         printf("1..0 # SKIP /dev/shm gives no room\n");
         return 0;
     }
-    host_table_close(&host);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
