@@ -258,10 +258,16 @@ def limit_memory(redis, policy, more):
 def eviction_does_not_move_it():
     with Redis() as redis, Cluster(table=redis.url) as c:
         limit_memory(redis, "allkeys-lru", 500_000)  # for some hundred results
-        front = start_long(c, redis)
-        check_long(front)
-        check(int(redis.info("stats")["evicted_keys"]) > 0, "keys are evicted")
-        check_said([front, *c.workers])
+        position, depth, score = long_search(LONG)
+
+        def evicts():  # a search without help stores too little
+            front = c.start(position, "--depth", depth, "--remote-depth", 2, "--fresh", *STRICT)
+            row, = answers(front)
+            equal(row["score"], score)
+            check_said([front])
+            return int(redis.info("stats")["evicted_keys"]) > 0
+        wait_until(evicts, "keys are evicted")
+        check_said(c.workers)
 
 
 @needs_redis
