@@ -10,6 +10,21 @@ enum { WINDOW = 100, NAMES_A = 7, NAMES_B = 8 };
 
 static struct redis_bed bed;
 
+/* Before and after all tests of the program. */
+static inline int start_redis(void **state)
+{
+    (void)state;
+    bed_start(&bed);
+    return 0;
+}
+
+static inline int stop_redis(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    return 0;
+}
+
 static inline struct tt_ask wide(uint64_t key, uint8_t depth, uint8_t flags)
 {
     return (struct tt_ask){

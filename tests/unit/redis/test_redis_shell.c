@@ -496,20 +496,6 @@ static void user_with_few_rights_is_enough(void **state)
     bed.address = everybody;
 }
 
-static int start(void **state)
-{
-    (void)state;
-    bed_start(&bed);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    bed_end(&bed);
-    return 0;
-}
-
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, fresh, closed)
@@ -540,5 +526,5 @@ int main(void)
         printf("1..0 # skipped: %s\n", bed_why_not());
         return 0;
     }
-    return cmocka_run_group_tests_name("redis shell", tests, start, stop);
+    return cmocka_run_group_tests_name("redis shell", tests, start_redis, stop_redis);
 }

@@ -316,20 +316,6 @@ static void evicting_server_goes_on(void **state)
     assert_int_equal(peer_ask(&bed, 1, wide(1, 5, TT_EXCLUSIVE)).verdict, TT_OPEN);
 }
 
-static int start(void **state)
-{
-    (void)state;
-    bed_start(&bed);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    bed_end(&bed);
-    return 0;
-}
-
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, fresh, closed)
@@ -351,5 +337,5 @@ int main(void)
         printf("1..0 # skipped: %s\n", bed_why_not());
         return 0;
     }
-    return cmocka_run_group_tests_name("redis shell, troubles", tests, start, stop);
+    return cmocka_run_group_tests_name("redis shell, troubles", tests, start_redis, stop_redis);
 }
