@@ -200,7 +200,8 @@ static void leave(struct host_table *h)
     errno = error;
 }
 
-/* Has the pages from `from` on: one that cannot be had later would end the process by SIGBUS. */
+/* Gives the file its pages from byte `from` on. One that the system did not have later would end
+ * the process by SIGBUS. */
 static bool reserve(const struct host_table *h, size_t from)
 {
     errno = posix_fallocate(h->file, (off_t)from, (off_t)(h->bytes - from));
@@ -215,10 +216,7 @@ static bool make(struct host_table *h, const struct host_table_wait *wait)
         return false;
     }
     host_table_state(h)->maker = (int64_t)getpid();
-    if (!enlarge_pages(h, wait) || !fill(h, wait)) {
-        return false;
-    }
-    if (!reserve(h, 0)) {
+    if (!enlarge_pages(h, wait) || !fill(h, wait) || !reserve(h, 0)) {
         return false;
     }
     struct host_state *state = host_table_state(h);
