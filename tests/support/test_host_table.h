@@ -24,8 +24,8 @@ static inline uint64_t fresh_group(void)
     return clock_unique() | 1;
 }
 
-/* Other programs' tables fill the /dev/shm of a container now and then: false when it has been so
- * for minutes. */
+/* Waits a tenth of a second. The tables of other programs fill the /dev/shm of a container now and
+ * then; false: it has been full for minutes. */
 static inline bool wait_for_room(unsigned *waits)
 {
     enum { WAITS = 1500, WAIT_NS = 100000000 };
@@ -35,15 +35,16 @@ static inline bool wait_for_room(unsigned *waits)
     return !is_in_vain;
 }
 
-/* For what the host can have at all: a few seconds. */
+/* Whether /dev/shm has room within a few seconds. */
 static inline bool has_room_at_all(void)
 {
     enum { TRIES = 50 };
     struct host_table *host = NULL;
-    enum err err = ERR_IO;
-    for (unsigned waits = 0; err != ERR_OK && waits < TRIES && wait_for_room(&waits);) {
+    enum err err;
+    unsigned waits = 0;
+    do {
         err = host_table_open(&host, fresh_group(), BYTES, NULL);
-    }
+    } while (err != ERR_OK && waits < TRIES && wait_for_room(&waits));
     host_table_close(&host);
     return err == ERR_OK;
 }

@@ -12,8 +12,9 @@ struct redis_cluster {
     char config[REDIS_CLUSTER_NODES][32];
 };
 
-#define NODE_TIMEOUT "1000" /* ms */
-/* At first: on a busy machine a replica would take the place of its master. */
+/* ms of silence after which a replica takes the place of its master: in tests of that, and in all
+ * others, where a busy machine is as silent. */
+#define NODE_TIMEOUT "1000"
 #define NO_FAILOVER "60000"
 
 static inline void redis_cluster_fail_after(const struct redis_server *s, const char *ms)

@@ -34,7 +34,7 @@ BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
 QUICK = os.environ.get("QUICK") == "1"
 SHORT = QUICK or os.environ.get("SHORT") == "1"
 HEARTBEAT_MS = 300
-SLOW_HEARTBEAT_MS = 3000  # for a test whose sessions are to live though it gets no CPU for some seconds
+SLOW_HEARTBEAT_MS = 3000  # a process that gets no CPU for some seconds keeps its sessions
 SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tests/run.py measured it
 SLACK = float(os.environ.get("SLACK", "10")) * SLOWNESS  # for promised times
 BUILD = next((part for part in os.path.normpath(BIN).split(os.sep) if part in ("dev", "tsan")), "release")

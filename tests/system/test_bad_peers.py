@@ -18,7 +18,7 @@ from cluster import STARVED, BIN, SHORT, ROOT, Shard, check, equal, main, wait_u
 MESSAGES = int(os.environ.get("MESSAGES", 10000 if SHORT else 60000))
 SEED = int(os.environ.get("SEED", 1))
 PATIENCE_S = 900  # for a million messages with sanitizers
-LONGER_HEARTBEAT_MS = 1500  # a heartbeat: a good client that gets no CPU for a second keeps its session
+LONGER_HEARTBEAT_MS = 1500  # a good client that gets no CPU for a second keeps its session
 
 
 class Bombard(cluster.Process):

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import (SLOW_HEARTBEAT_MS, STARVED, BIN, BUILD, PATIENCE, PATIENT, ROOT, Cluster, Process, Shard, Worker, check, equal, main, needs, path_of,
-                     run, scratch, start, top, wait_until)
+from cluster import (SLOW_HEARTBEAT_MS, STARVED, BIN, BUILD, PATIENCE, PATIENT, ROOT, Cluster, Process, Shard, Worker, check,
+                     equal, main, needs, path_of, run, scratch, start, top, wait_until)
 
 POSITION = "r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 0 8"
 

@@ -19,8 +19,8 @@ import threading
 import time
 
 import client
-from cluster import (SLOW_HEARTBEAT_MS, STARVED, PATIENT, QUICK, SHORT, ROOT, SANITIZED, scratch, Cluster, Failure, Process, Shard, Worker, answers, ask,
-                     check, equal, free_port, main, path_of, promised, run, start, top, wait_until)
+from cluster import (SLOW_HEARTBEAT_MS, STARVED, PATIENT, QUICK, SHORT, ROOT, SANITIZED, scratch, Cluster, Failure, Process,
+                     Shard, Worker, answers, ask, check, equal, free_port, main, path_of, promised, run, start, top, wait_until)
 from test_cluster import LONG, STRICT, check_long, long_search, start_long, wait_for_help
 
 BRIEF = 0.2

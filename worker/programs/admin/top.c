@@ -184,7 +184,7 @@ static int show_once(struct top *t)
 {
     const struct monitor_view *v = monitor_view(t->monitor);
     monitor_round(t->monitor, t->wait_ms, &stopping);
-    if (v->total.up > 0 && !atomic_load(&stopping)) { /* a rate needs two values; of who is up */
+    if (v->total.up > 0 && !atomic_load(&stopping)) { /* a rate needs two values */
         monitor_idle(t->monitor, RATE_MS);
         monitor_round(t->monitor, v->total.up == v->shards ? t->wait_ms : 0, &stopping);
     }
