@@ -21,8 +21,8 @@ import time
 
 import browser
 import client
-from cluster import (Stalls, STARVED, PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port,
-                     main, needs, promised, run, start, wait_until)
+from cluster import (STARVED, PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port,
+                     main, needs, promised, run, stalled, start, wait_until)
 
 ITALIAN = "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4"
 SEARCHED = "r4k2/pb2bp1r/1p1qp2p/3pNp2/3P1P2/2N3P1/PPP1Q2P/2KRR3 w - - 0 21"
@@ -344,10 +344,9 @@ def a_search_is_followed_and_deaths_are_seen():
             wait_until(lambda: all(tile(page, name) and not is_dead(page, name) for name in names), "all tiles")
             check("token" not in page.js("return location.href"), "the token does not stay in the address")
             equal(page.text("#state"), "live")
-            stalls, quiet_until = Stalls(), time.monotonic() + 4
-            wait_until(lambda: time.monotonic() > quiet_until, "four quiet seconds")
-            stalled = stalls.end()
-            if stalled < 0.2:  # else nobody can say who was late
+            begin = time.monotonic()
+            wait_until(lambda: time.monotonic() > begin + 4, "four quiet seconds")
+            if stalled(begin) < 0.2:  # else nobody can say who was late
                 equal([line for line in page.texts("#log span") if "is gone" in line], [], "nothing idle is taken for dead")
             front = start("--servers", servers, "--time", "600000", "--fresh", SEARCHED)
             wait_until(lambda: page.text("#which") and "running" in page.text("#which") and depth(page) > 0, "the search on the page")
@@ -373,13 +372,13 @@ def a_search_is_followed_and_deaths_are_seen():
             page.prefer("light")
             page.shoot("phone")
             page.resize(1280, 900)
-            stalls = Stalls()
+            kills_begin = time.monotonic()
             for process, name in ((workers[0], "w0"), (shards[1], shards[1].address)):
                 begin = time.monotonic()
                 process.kill()
                 wait_until(lambda: is_dead(page, name), f"{name} grey")
                 promised(f"{name} killed, its tile is grey", time.monotonic() - begin, 2)
-            if stalls.end() >= 0.2:  # they may have been late
+            if stalled(kills_begin) >= 0.2:  # they may have been late
                 wait_until(lambda: not is_dead(page, "big") and not is_dead(page, shards[0].address), "the others live")
             check(not is_dead(page, "big") and not is_dead(page, shards[0].address), "the others live")
             page.shoot("after-kill")
