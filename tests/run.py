@@ -226,11 +226,28 @@ def run_step(name, command, timeout):
     return outcome
 
 
+def of_failures(text):
+    """What is said before and after each `not ok`, and at the end: not of tests that passed."""
+    blocks = [[]]
+    for line in text.splitlines():
+        blocks[-1].append(line)
+        if line.startswith(("ok ", "not ok ")):
+            blocks.append([])
+    failing = [bool(block) and block[-1].startswith("not ok ") for block in blocks]
+    shown = []
+    for i, block in enumerate(blocks):
+        if failing[i] or i == len(blocks) - 1 or (i > 0 and failing[i - 1]):
+            shown += block
+        elif shown[-1:] != ["[...]"]:
+            shown.append("[...]")
+    return "\n".join(shown)
+
+
 def show(outcome, verbose=False):
     print(f"{outcome.name:<48} {outcome.passed:5} passed {outcome.failed:3} failed "
           f"{outcome.skipped:3} skipped {outcome.seconds:7.1f} s")
     if outcome.failed or verbose:
-        text = outcome.output
+        text = outcome.output if len(outcome.output) <= OUTPUT_MAX else of_failures(outcome.output)
         if len(text) > OUTPUT_MAX:
             half = OUTPUT_MAX // 2
             text = text[:half] + "\n[...]\n" + text[-half:]

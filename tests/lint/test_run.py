@@ -60,6 +60,18 @@ def check_totals(folder):
                    (1, "0 passed, 1 failed")], got
 
 
+def check_long(folder):
+    """Of a long output what belongs to the failures is shown."""
+    path = os.path.join(folder, "long")
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\necho 1..3\nseq -f '# first %g' 5000\necho ok 1\necho '# before'\necho not ok 2\n"
+                   "echo '# after'\necho ok 3\nseq -f '# last %g' 2\nexit 1\n")
+    os.chmod(path, 0o755)
+    done = subprocess.run([sys.executable, RUN, path], stdout=subprocess.PIPE, timeout=30, universal_newlines=True)
+    shown = [line[6:] for line in done.stdout.splitlines() if line.startswith("    | ")]
+    return shown == ["[...]", "# before", "not ok 2", "# after", "ok 3", "# last 1", "# last 2"], shown
+
+
 def check_names(folder):
     """The totals end with what failed and why: a log's end is often all that is kept of it."""
     totals, path = os.path.join(folder, "names"), os.path.join(folder, "program")
@@ -141,7 +153,7 @@ def check_again(folder):
 
 def main():
     failed = 0
-    print(f"1..{len(CASES) + 5}")
+    print(f"1..{len(CASES) + 6}")
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (script, total, status)) in enumerate(CASES.items(), 1):
             got = check_script(folder, script)
@@ -152,7 +164,8 @@ def main():
         for number, (name, check) in enumerate((("totals add up", check_totals), ("failures are named", check_names),
                                                 ("an accident runs again", check_again),
                                                 ("a missing group is a failure", check_groups),
-                                                ("a time-out grows twice at most", check_extensions)),
+                                                ("a time-out grows twice at most", check_extensions),
+                                                ("failures of a long output are shown", check_long)),
                                                len(CASES) + 1):
             good, got = check(folder)
             failed += not good
