@@ -121,12 +121,16 @@ def a_killed_and_a_stopped_worker_cost_no_position():
         cluster.workers[1].send_signal(signal.SIGCONT)
 
 
+@while_it_runs
 def a_worker_that_comes_late_takes_its_part():
     file, wanted = long_endings(4 * COUNT)
     with Cluster(shards=2, workers=0) as cluster:
         front = start("--obf", file, *at(cluster.servers))
         await_rows(front, 2)
         late = Worker(cluster.servers, threads=2, private=True)
+        wait_until(lambda: cluster.shards[0].working() or not front.running(), "the worker at work")
+        if len(front.lines["out"]) > 2 * COUNT:
+            raise TooLate("the worker came")
         rows = answers(front)
         equal(outcome(rows), wanted)
         check(any(row["own_nodes"] == 0 for row in rows), "the worker found nothing", figures(front))
