@@ -117,6 +117,19 @@ def what_ends_at_once_has_searched_a_move():
     engine.quit()
 
 
+def what_a_stopped_iteration_found_is_played():
+    engine, found = Virtual(), 0
+    for spent in range(10, 30):
+        engine.say("ucinewgame", f"position fen {MIDDLE}")
+        move, _, _, lines = engine.go(f"movetime {spent}")
+        said = [line for line in lines if " pv " in line]
+        check(f" pv {move}" in said[-1], spent, lines)
+        exact = depths(line for line in said if "bound " not in line)
+        found += exact[-2] == exact[-1]  # a line below that of the iteration before
+    check(found > 0, "no stopped iteration has found anything")
+    engine.quit()
+
+
 def a_stop_ends_a_search():
     engine = Virtual("--hosts", 2)
     engine.position()
@@ -195,7 +208,8 @@ def options_of_the_cluster_are_those_of_the_command_line():
 if __name__ == "__main__":
     sys.exit(main([two_at_once_say_what_one_alone_says, another_seed_is_another_search,
                    a_new_game_begins_with_nothing_and_moves_of_a_game_do_not, limits_are_of_virtual_time_and_nodes,
-                   limits_of_nodes_are_of_the_threads_of_a_host, what_ends_at_once_has_searched_a_move, a_stop_ends_a_search,
+                   limits_of_nodes_are_of_the_threads_of_a_host, what_ends_at_once_has_searched_a_move,
+                   what_a_stopped_iteration_found_is_played, a_stop_ends_a_search,
                    quit_ends_a_search_and_the_end_of_the_input_awaits_it, bad_positions_are_refused,
                    several_lines_and_mates_are_said_as_by_the_engine, options_of_the_cluster_are_those_of_the_command_line],
                   ("abdada",)))

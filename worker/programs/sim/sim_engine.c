@@ -74,12 +74,17 @@ static struct engine_status status_of(struct lab_worker *w)
 
 /* ---- in the fiber of the front-end ---- */
 
+static void report_line(struct lab_worker *w, unsigned line, const struct search_result *result)
+{
+    const struct engine_observer *to = engine_of(w)->observer; /* uci's */
+    const struct engine_status status = status_of(w);
+    to->iteration(to->self, line, result, &status);
+}
+
 /* Lines end as the engine's do. */
 static void on_iteration(struct lab_worker *w, const struct search_result *result)
 {
     struct sim_engine *e = engine_of(w);
-    const struct engine_observer *to = e->observer;
-    const struct engine_status status = status_of(w);
     struct line_limit limit = {.nodes = LINE_NODES};
     unsigned lines = 1;
     const bool is_bound = result->bound != TT_EXACT;
@@ -92,9 +97,7 @@ static void on_iteration(struct lab_worker *w, const struct search_result *resul
             (void)line_finish(&e->own, w->host->table, &limit, &r);
             e->result->search = i == 0 ? r : e->result->search;
         }
-        if (to != NULL && to->iteration != NULL) {
-            to->iteration(to->self, i, &r, &status);
-        }
+        report_line(w, i, &r);
     }
 }
 
@@ -118,13 +121,19 @@ static void end_search(struct sim_engine *e, enum err err)
     pthread_mutex_unlock(&e->lock);
 }
 
+/* As in the engine, what an iteration found before it was stopped counts. */
 static void on_posted(struct lab_worker *w)
 {
     struct sim_engine *e = engine_of(w);
     const struct lab_answer *answer = w->front.answer;
     uint64_t idle_ns = answer->time_ns < IDLE_MOST_NS ? answer->time_ns : IDLE_MOST_NS;
-    if (e->result->search.depth == 0) {
+    const unsigned depth = e->result->search.depth;
+    if (depth == 0) {
         e->result->search = answer->search;
+    } else if (answer->search.unfinished > depth) {
+        e->result->search = answer->search;
+        e->result->search.depth = depth;
+        report_line(w, 0, &e->result->search);
     }
     e->result->status = status_of(w);
     e->result->status.time_us = answer->time_ns / 1000;
