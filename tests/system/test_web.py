@@ -344,10 +344,16 @@ def a_search_is_followed_and_deaths_are_seen():
             wait_until(lambda: all(tile(page, name) and not is_dead(page, name) for name in names), "all tiles")
             check("token" not in page.js("return location.href"), "the token does not stay in the address")
             equal(page.text("#state"), "live")
-            begin = time.monotonic()
-            wait_until(lambda: time.monotonic() > begin + 4, "four quiet seconds")
-            if stalled(begin) < 0.2:  # else nobody can say who was late
-                equal([line for line in page.texts("#log span") if "is gone" in line], [], "nothing idle is taken for dead")
+            gone = set()
+            for _ in range(10):  # until the machine runs for four seconds: else nobody can say who was late
+                begin = time.monotonic()
+                wait_until(lambda: time.monotonic() > begin + 4, "four quiet seconds")
+                before, gone = gone, {line for line in page.texts("#log span") if "is gone" in line}
+                if stalled(begin) < 0.2:
+                    equal(gone, before, "nothing idle is taken for dead")
+                    break
+            else:
+                print("# the machine never ran for four seconds")
             front = start("--servers", servers, "--time", "600000", "--fresh", SEARCHED)
             wait_until(lambda: page.text("#which") and "running" in page.text("#which") and depth(page) > 0, "the search on the page")
             equal(len(pieces(page)), 26)
@@ -394,10 +400,12 @@ def a_search_is_followed_and_deaths_are_seen():
             wait_until(lambda: not is_dead(page, "w0") and not is_dead(page, shards[1].address), "both are back")
             promised("both started again, their tiles live", time.monotonic() - begin, 4)
             check([line for line in page.texts("#log span") if line == "worker w0 is back"], "it is said, too")
+            best = facts(page, "#facts")["Best move"]
             front.send_signal(signal.SIGINT)
             answer, = answers(front)
             wait_until(lambda: page.text("#which") == "ended", "the end of the search")
-            equal(facts(page, "#facts")["Best move"], f"{answer['pv_san'][0]} ({answer['bestmove']})")
+            said = facts(page, "#facts")["Best move"]  # the end of a search may find another, of which no shard hears
+            check(said in (best, f"{answer['pv_san'][0]} ({answer['bestmove']})"), said, best, answer["bestmove"])
             equal(page.faults(), [])
 
 
