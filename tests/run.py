@@ -10,8 +10,8 @@ A crash, a time-out, a missing or a broken plan is a failure of its own. The las
 
 --again N: of the programs that declare themselves unstable (a line `# unstable: WHY` of their output), up to N
 that failed run once more, alone, after the others, and their second result counts. More failures than N
-are no accident, and none is run again. A program that a sanitizer, valgrind, a signal or a CHECK stopped is
-not run again either. The totals count the programs that needed it, and name each as UNSTABLE.
+are no accident, and none is run again. Nor is a program that a sanitizer, valgrind, a signal or a CHECK
+stopped. The totals count the programs that needed it, and name each as UNSTABLE.
 
 On a busy or a slow machine all time-outs grow: as many times as a fixed piece of work takes longer, at the start or when
 one is over (twice at most: what hangs may itself be what makes it slow), than on an idle machine of today. SLOWNESS
@@ -22,6 +22,7 @@ the totals which are expected. --sum counts a group that did not report as a fai
 each in several parts.
 """
 import argparse
+import collections
 import concurrent.futures
 import fcntl
 import itertools
@@ -44,7 +45,8 @@ SLOWEST = 10        # programs that the totals name
 SKIP = 77
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)")
 PLAN = re.compile(r"1\.\.(\d+)(\s*#\s*skip\b.*)?", re.IGNORECASE)
-SKIPPED = re.compile(r"#\s*skip\b", re.IGNORECASE)
+SKIPPED = re.compile(r"#\s*skip\b[\s:]*(.*)", re.IGNORECASE)
+LATE = re.compile(r"# (.*), LATE")  # a time that is promised (system/cluster.py)
 WORK, WORK_S = 2_000_000, 0.15  # a piece of work, and what an idle machine of today takes for it at most
 DECLARED = re.compile(r"^# unstable: \S", re.MULTILINE)
 NO_ACCIDENT = re.compile(r"Sanitizer|valgrind|core dumped|SIG(SEGV|ABRT|BUS|ILL|FPE)|runtime error:|: bug: |"
@@ -66,11 +68,16 @@ class Outcome:
         self.name, self.passed, self.failed, self.skipped = name, 0, 0, 0
         self.seconds, self.cpu, self.end, self.output, self.remarks = 0.0, 0.0, 0.0, "", []
         self.failures = []  # for the totals: what failed, with the lines it gave as its reason
+        self.skips, self.late = [], []  # for the totals, too: why tests were skipped, which promised times were late
 
     def fail(self, remark):
         self.failed += 1
         self.remarks.append(remark)
         self.failures.append(remark)
+
+    def skip(self, text):
+        self.skipped += 1
+        self.skips.append(SKIPPED.search(text)[1].strip() or "no reason given")
 
 
 def reason(lines):
@@ -87,11 +94,12 @@ def read_tap(text, outcome):
         if plan:
             plans += 1
             planned += int(plan[1])
-            outcome.skipped += bool(plan[2])
+            if plan[2]:
+                outcome.skip(plan[2])
         elif result:
             seen += 1
             if SKIPPED.search(result[3]):
-                outcome.skipped += 1
+                outcome.skip(result[3])
             elif result[1]:
                 outcome.failed += 1
                 outcome.failures.append(" ".join([line] + reason(lines[number + 1:])))
@@ -99,6 +107,8 @@ def read_tap(text, outcome):
                 outcome.passed += 1
         elif line.startswith("Bail out!"):
             outcome.fail(line)
+        elif late := LATE.fullmatch(line):
+            outcome.late.append(late[1])
     if plans == 0:
         outcome.fail("no plan: the program did not get as far as 1..N")
     elif seen != planned:
@@ -172,7 +182,7 @@ def run_tap(program, timeout):
         outcome.fail(late)
         timed = Outcome(program)
         read_tap(outcome.output, timed)  # what it reported before counts, its broken plan does not
-        outcome.passed, outcome.skipped = timed.passed, timed.skipped
+        outcome.passed, outcome.skipped, outcome.skips = timed.passed, timed.skipped, timed.skips
         outcome.failed += timed.failed - len(timed.remarks)
         outcome.failures += [f for f in timed.failures if f not in timed.remarks]
         return outcome
@@ -195,6 +205,7 @@ def run_again(outcomes, most, timeout):
     unstable = []
     for i in failed:
         first, outcomes[i] = outcomes[i], run_tap(outcomes[i].name, timeout)
+        outcomes[i].seconds, outcomes[i].cpu = outcomes[i].seconds + first.seconds, outcomes[i].cpu + first.cpu
         unstable += [f"{first.name}: {failure}" for failure in first.failures]
         print(f"run again, alone: {first.name}")
         show(outcomes[i])
@@ -219,8 +230,8 @@ def run_step(name, command, timeout):
     elif status == 0:
         outcome.passed = 1
     elif status == SKIP:
-        outcome.skipped = 1
-        outcome.remarks.append(outcome.output.strip().splitlines()[-1] if outcome.output else "")
+        outcome.skip("# skip " + (outcome.output.strip().splitlines() or [""])[-1])
+        outcome.remarks += outcome.skips
     else:
         outcome.fail(" ".join([describe(status)] + failed_lines(outcome.output)))
     return outcome
@@ -297,13 +308,15 @@ def write_times(path, entries):
     times.sort(key=lambda one: one["end"])
     with open(path, "w", encoding="utf-8") as file:
         file.write("[\n" + ",\n".join(json.dumps(one) for one in times) + "\n]\n")
-    print(f"\nThe slowest of {len(times)} programs (all: {path}); {times[-1]['program']} ended last")
+    begin = min(one["end"] - one["seconds"] for one in times)
+    print(f"\n{len(times)} programs took {times[-1]['end'] - begin:.0f} s; {times[-1]['program']} ended last. The slowest (all: {path}):")
     for one in sorted(times, key=lambda one: -one["seconds"])[:SLOWEST]:
         print(f"  {one['seconds']:7.1f} s {one['cpu']:7.1f} s of CPU  {one['group']:<16} {one['program']}")
 
 
 def sum_up(path):
-    groups, begun, failures, unstable, expected = {}, {}, [], [], expected_groups()
+    groups, begun, failures, unstable, late, expected = {}, {}, [], [], [], expected_groups()
+    skips = collections.Counter()
     entries = []
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -325,6 +338,8 @@ def sum_up(path):
                 group[i] += entry[key]
             failures += [f"{entry['group']}: {f}" for f in entry["failures"]]
             unstable += [f"{entry['group']}: {f}" for f in entry["unstable"]]
+            late += [f"{entry['group']}: {text}" for text in entry["late"]]
+            skips.update(entry["skips"])
             begun.pop(entry.get("part"), None)
     for group in begun.values():
         fail(group, "it began and did not report")
@@ -338,7 +353,11 @@ def sum_up(path):
     for name, (passed, failed, skipped, seconds) in groups.items():
         print(f"  {name:<32} {passed:6} passed {failed:4} failed {skipped:4} skipped "
               f"{seconds:8.1f} s{'   <-- FAILED' if failed else ''}")
-    print(f"  {len({failure.split(': ')[1] for failure in unstable})} programs needed a second run")
+    for why, count in skips.most_common():
+        print(f"  SKIPPED {count}: {why}")
+    for text in late:
+        print(f"  LATE {text}")
+    print(f"  programs that needed a second run: {len({tuple(failure.split(': ')[:2]) for failure in unstable})}")
     for failure in unstable:
         print(f"  UNSTABLE, run again alone: {failure}")
     for failure in failures:  # last: of a long log often only the end is kept
@@ -404,6 +423,8 @@ def main():
     if a.totals:
         add_entry(a.totals, dict(group=a.group, part=part, passed=counts[0], failed=counts[1], skipped=counts[2],
                                  seconds=time.monotonic() - begin, failures=failures, unstable=unstable,
+                                 skips=[why for o in outcomes for why in o.skips],
+                                 late=[f"{o.name}: {text}" for o in outcomes for text in o.late],
                                  times=[dict(program=o.name, seconds=round(o.seconds, 2), cpu=round(o.cpu, 2),
                                              end=round(o.end, 2)) for o in outcomes]))
     print(total_line(counts), flush=True)

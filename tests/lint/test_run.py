@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The test runner counts reported results, and a missing report is a failure. TAP."""
+import json
 import os
 import re
 import subprocess
@@ -58,6 +59,23 @@ def check_totals(folder):
                    (0, "0 passed, 0 failed, 1 skipped"),
                    (1, "0 passed, 1 failed"), (1, "1 passed, 1 failed, 1 skipped"),
                    (1, "0 passed, 1 failed")], got
+
+
+def check_remarks(folder):
+    """The totals say how long all took, why tests were skipped and what was late, of programs that passed, too."""
+    totals, path = os.path.join(folder, "remarks"), os.path.join(folder, "program")
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\necho 1..3; echo '# a move: 3.10 s, promised 3 s, LATE'; echo ok 1; echo 'ok 2 # SKIP no b'\n"
+                   "echo 'ok 3 - c # SKIP no b'\n")
+    for group in "g", "h":
+        run("--totals", totals, "--group", group, path)
+    done = subprocess.run([sys.executable, RUN, "--sum", totals], stdout=subprocess.PIPE, universal_newlines=True)
+    with open(os.path.join(folder, "times.json")) as file:
+        times = json.load(file)
+    return (["  SKIPPED 4: no b", *(f"  LATE {group}: {path}: a move: 3.10 s, promised 3 s" for group in "gh"),
+             "  programs that needed a second run: 0", "2 passed, 0 failed, 4 skipped"] == done.stdout.splitlines()[-5:] and
+            [(one["group"], one["program"]) for one in times] == [("g", path), ("h", path)] and
+            re.search(r"^2 programs took \d+ s; .* ended last", done.stdout, re.MULTILINE)), done.stdout
 
 
 def check_long(folder):
@@ -143,7 +161,7 @@ def check_again(folder):
     for number, firsts in enumerate(([late], [late, late], ["UNSTABLE; echo not ok 1; kill -SEGV $$"],
                                      ["UNSTABLE; echo ThreadSanitizer: race; echo not ok 1"], ["echo not ok 1 - late"])):
         paths = [program(f"again-{number}-{i}", first) for i, first in enumerate(firsts)]
-        got.append(run("--totals", totals, "--group", "g", "--again", "1", *paths))
+        got.append(run("--totals", totals, "--group", "g", "--again", "1", "--timeout", "2", *paths))
     done = subprocess.run([sys.executable, RUN, "--sum", totals], stdout=subprocess.PIPE, universal_newlines=True)
     got.append("  UNSTABLE, run again alone: g: " + os.path.join(folder, "again-0-0") + ": not ok 1 - late" in
                done.stdout.splitlines())
@@ -153,7 +171,7 @@ def check_again(folder):
 
 def main():
     failed = 0
-    print(f"1..{len(CASES) + 6}")
+    print(f"1..{len(CASES) + 7}")
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (script, total, status)) in enumerate(CASES.items(), 1):
             got = check_script(folder, script)
@@ -165,7 +183,8 @@ def main():
                                                 ("an accident runs again", check_again),
                                                 ("a missing group is a failure", check_groups),
                                                 ("a time-out grows twice at most", check_extensions),
-                                                ("failures of a long output are shown", check_long)),
+                                                ("failures of a long output are shown", check_long),
+                                                ("the totals have skips and what was late", check_remarks)),
                                                len(CASES) + 1):
             good, got = check(folder)
             failed += not good
