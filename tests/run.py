@@ -10,8 +10,9 @@ A crash, a time-out, a missing or a broken plan is a failure of its own. The las
 
 --again N: of the programs that declare themselves unstable (a line `# unstable: WHY` of their output), up to N
 that failed run once more, alone, after the others, and their second result counts. More failures than N
-are no accident, and none is run again. Nor is a program that a sanitizer, valgrind, a signal or a CHECK
-stopped. The totals count the programs that needed it, and name each as UNSTABLE.
+are no accident, and none is run again. Nor is a program that a sanitizer, valgrind, a signal, a CHECK or the time-out
+stopped, or that got a wrong answer (`right` in system/cluster.py). The totals count the programs that needed it, and
+name each as UNSTABLE.
 
 On a busy or a slow machine all time-outs grow: as many times as a fixed piece of work takes longer, at the start or when
 one is over (twice at most: what hangs may itself be what makes it slow), than on an idle machine of today. SLOWNESS
@@ -50,7 +51,7 @@ LATE = re.compile(r"# (.*), LATE")  # a time that is promised (system/cluster.py
 WORK, WORK_S = 2_000_000, 0.15  # a piece of work, and what an idle machine of today takes for it at most
 DECLARED = re.compile(r"^# unstable: \S", re.MULTILINE)
 NO_ACCIDENT = re.compile(r"Sanitizer|valgrind|core dumped|SIG(SEGV|ABRT|BUS|ILL|FPE)|runtime error:|: bug: |"
-                         r"exit status -\d")
+                         r"exit status -\d|time-out after |wrong answer:")
 
 
 def slowness():

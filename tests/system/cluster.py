@@ -65,6 +65,11 @@ def equal(got, expected, *what):
     check(got == expected, "got", repr(got), "expected", repr(expected), *what)
 
 
+def right(got, expected, *what):
+    """The same of what a search answers: however busy the machine is, a wrong one is a fault (tests/run.py)."""
+    check(got == expected, "wrong answer:", repr(got), "expected", repr(expected), *what)
+
+
 def wait_until(condition, what, timeout=PATIENCE):
     """Polls until the condition holds; returns its value."""
     end = time.monotonic() + timeout
@@ -78,7 +83,7 @@ def wait_until(condition, what, timeout=PATIENCE):
 
 
 def promised(what, seconds, limit):
-    """Prints a time that is promised. Nothing but a defect takes SLACK times as long, besides what the machine stood still."""
+    """Prints a time that is promised. Nothing but a defect takes SLACK times as long, apart from the time the machine stood still."""
     print(f"# {what}: {seconds:.2f} s, promised {limit:g} s{', LATE' if seconds > limit else ''}")
     check(seconds < limit * SLACK + stalled(time.monotonic() - seconds), what, "took", seconds)
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from cluster import (STRICT, long_search, STARVED, QUICK, SHORT, ROOT, Cluster, Failure, Shard, Worker, answers, ask, at, check, equal,
-                     free_port, main, path_of, promised, run, start, top, wait_until)
+                     free_port, main, path_of, promised, right, run, start, top, wait_until)
 from uci import Uci, legal_moves
 
 BRATKO_KOPEC = os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")
@@ -55,7 +55,7 @@ def expected_scores():
 def check_long(front):
     position, depth, score = front.question
     found, = answers(front)
-    equal((found["depth"], found["score"], found["stopped"]), (depth, score, False), position)
+    right((found["depth"], found["score"], found["stopped"]), (depth, score, False), position)
     return found
 
 
@@ -81,7 +81,7 @@ def wait_for_help(cluster, workers, shards=None):
 
     def helped():
         found, = cluster.ask(position, "--depth", depth, *STRICT)
-        equal(found["score"], score)
+        right(found["score"], score)
         return found["workers"] == workers and shards in (None, found["shards_up"])
     wait_until(helped, f"{workers} workers and {shards or 'all'} shards in one search")
 
@@ -93,29 +93,29 @@ def threads_do_not_move_the_strict_score():
                                (2, "shared-table")):
         found = ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--threads", threads,
                     "--algorithm", algorithm, *STRICT)
-        equal(outcome(found), expected_scores(), algorithm, threads, "threads")
+        right(outcome(found), expected_scores(), algorithm, threads, "threads")
 
 
 def a_cluster_does_not_move_the_strict_score():
     with Cluster(private=True) as cluster:  # alone with a table a shallow search asks next to nothing
         found = cluster.ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--threads", 2, "--private", *STRICT)
-        equal(outcome(found), expected_scores(), "remote_depth auto")
+        right(outcome(found), expected_scores(), "remote_depth auto")
     with Cluster() as cluster:
         for algorithm in ("abdada", "abdada-paper", "shared-table")[:2 if SHORT else 3]:
             found = cluster.ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--threads", 2,
                                 "--algorithm", algorithm, "--remote-depth", DEPTH - 2, *STRICT)
-            equal(outcome(found), expected_scores(), algorithm)
+            right(outcome(found), expected_scores(), algorithm)
             equal({o["shards"] for o in found}, {2})
             # On a busy machine a shard may be taken for dead for a round trip: not all the time.
             check(any(o["shards_up"] == 2 for o in found), "both shards are used", found)
         again = answers(start("--servers", cluster.servers, "--positions", "together", "--epd", CHOSEN_FILE.name, "--depth",
                               DEPTH, "--remote-depth", DEPTH - 2, *STRICT))
-        equal(outcome(again), expected_scores(), "tables that hold results")
+        right(outcome(again), expected_scores(), "tables that hold results")
 
 
 def a_full_table_does_not_move_the_strict_score():
     found = ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--threads", 2, "--hash", 1, *STRICT)
-    equal(outcome(found), expected_scores())
+    right(outcome(found), expected_scores())
 
 
 def two_front_ends_get_their_own_answers():
@@ -124,7 +124,7 @@ def two_front_ends_get_their_own_answers():
         fronts = [cluster.start("--epd", file.name, "--depth", DEPTH, "--remote-depth", DEPTH - 2, *STRICT)
                   for file in (one, two)]
         found = sum((outcome(answers(front)) for front in fronts), [])
-        equal(found, expected_scores())
+        right(found, expected_scores())
 
 
 # ---- they really work together ----
@@ -238,7 +238,7 @@ def a_worker_waits_for_its_first_shard():
 
     def helped():
         found, = ask(position, "--depth", depth, "--servers", shard.address, "--fresh", *STRICT)
-        equal(found["score"], score)
+        right(found["score"], score)
         return found["workers"] == 1
     wait_until(helped, "its help")
     check(worker.running())
@@ -682,7 +682,7 @@ def a_virtual_cluster_is_repeatable():
     fields = """workers speedup efficiency nodes search_overhead communication_overhead
         synchronization_overhead score""".split()
     equal([field for field in fields if field not in rows[0]], [], "missing")
-    equal(len({row["score"] for row in rows}), 1)
+    right(len({row["score"] for row in rows}), 1)
 
 
 def hosts_of_a_virtual_cluster_share_tables_and_cards():
@@ -699,7 +699,7 @@ def hosts_of_a_virtual_cluster_share_tables_and_cards():
     for row in (one, two):
         equal(sum(host["nodes"] for host in row["by_host"]), row["nodes"])
         check(all(host["searchers"] == 4 and host["waiting"] <= host["talking"] < 1 for host in row["by_host"]), row)
-    equal(one["score"], two["score"])
+    right(one["score"], two["score"])
     text = run("abdada", "sim", *options, "--depth", 6)
     heading = text.out().splitlines()[0].split()
     equal(heading[:4], ["hosts", "workers", "seconds", "speedup"])

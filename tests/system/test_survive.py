@@ -16,7 +16,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import Client  # noqa: E402
-from cluster import (STARVED, PATIENT, SHORT, SANITIZED, Process, Shard, answers, ask, check, equal, main, run, start,  # noqa: E402
+from cluster import (STARVED, PATIENT, SHORT, SANITIZED, Process, Shard, answers, ask, check, equal, main, right, run, start,  # noqa: E402
                      wait_until)
 
 POSITION = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq -"
@@ -107,7 +107,7 @@ def shards_with_copies_of_one_file_say_so_and_both_serve():
         front = start("--servers", ",".join(addresses), "--strict", "--threads", 1, "--hash", 16, "--private", "--depth", DEPTH,
                       "--fresh", POSITION)
         row, = answers(front)
-        equal((row["score"], row["bestmove"]), found)
+        right((row["score"], row["bestmove"]), found)
         said = [line for line in front.lines["err"] if "one place in the ring" in line]
         check(said and all(address in line for line in said for address in addresses), said)
         check(all(each.stats()["asks"] > 0 for each in both), [each.stats()["asks"] for each in both])
