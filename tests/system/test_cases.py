@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import STARVED, PATIENCE, ROOT, check, equal, main, needs, path_of
+from cluster import PATIENCE, ROOT, check, equal, main, needs, path_of
 from uci import Uci, legal_moves
 
 TABLES = os.environ.get("SYZYGY", os.path.join(ROOT, "tests/data/syzygy"))
@@ -494,4 +494,4 @@ if __name__ == "__main__":
         a_file_of_options_may_begin_with_a_bom,
         boards_are_read_as_others_write_them,
         othello_protocols_answer,
-    ], programs=("abdada",), unstable=STARVED))
+    ], programs=("abdada",)))
