@@ -60,8 +60,8 @@ def othello_positions():
 
 
 def random_trees():
-    seed = random.randrange(1 << 30)
-    print("# seed", seed)
+    seed = int(os.environ.get("SEED", random.randrange(1 << 30)))
+    print(f"# seed {seed}: SEED={seed} ONLY=random_trees {sys.argv[0]}", flush=True)
     draw = random.Random(seed)
     cases = []
     for _ in range(30 if "STEAL_ALL" in os.environ else 100):

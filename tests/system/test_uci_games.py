@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The UCI engine driven by python-chess, which knows the rules and the protocol by itself."""
 import asyncio
+import fcntl
 import glob
 import os
 import random
@@ -22,12 +23,15 @@ def load_chess():
         return None
     except ImportError:
         pass
-    if not glob.glob(f"{VENV}/lib/python3*/site-packages/chess"):
-        for command in ([sys.executable, "-m", "venv", VENV],
-                        [f"{VENV}/bin/python", "-m", "pip", "install", "--quiet", "chess>=1.9,<2"]):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                return "no package `chess`: " + (done.stderr.strip().splitlines() or ["?"])[-1]
+    os.makedirs(os.path.dirname(VENV), exist_ok=True)
+    with open(VENV + ".lock", "w", encoding="utf-8") as lock:  # two tests may want it at the same time
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not glob.glob(f"{VENV}/lib/python3*/site-packages/chess"):
+            for command in ([sys.executable, "-m", "venv", VENV],
+                            [f"{VENV}/bin/python", "-m", "pip", "install", "--quiet", "chess>=1.9,<2"]):
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                if done.returncode != 0:
+                    return "no package `chess`: " + (done.stderr.strip().splitlines() or ["?"])[-1]
     sys.path += glob.glob(f"{VENV}/lib/python3*/site-packages")
     import chess.engine  # noqa: F401 pylint: disable=import-outside-toplevel
     return None
