@@ -9,7 +9,7 @@ TOOLS := $(filter-out $(PRELOADED:%=tests/system/%.c),$(wildcard tests/system/*.
 TOOL_BIN := $(addprefix $(O)/tools/,$(notdir $(TOOLS:%.c=%)))
 SYSTEM := $(wildcard tests/system/test_*.py)
 # `make test` runs each of them once. Tests that send damaged input run in dev, because only a sanitizer shows those faults.
-# All others run in release. `make test-long` runs them all in every build.
+# All others run in release. `make test-long` runs them in every build in which they show more, under tsan in quick form.
 IN_DEV := bad_peers cases connections othello_protocols python_client roles tt
 # What only the release build has, and what shows nothing more in another build: it has no threads of its own (tsan), or
 # is in cables, clocks, texts and scripts (dev).
@@ -219,8 +219,8 @@ LONG := OTHELLO_EMPTIES=27 STEAL_ALL=1 STORMS=10000 CHANGES=1000 FUZZ_RUNS=20000
         ENGINE_ROUNDS=1000 \
         MATERIALS="KQK KRK KPK KRKN KQKN KRKB KBBK KBPK KPKP KRKP KQKP"
 test-long: export TEST_GROUPS := lint|unit, dev|unit, tsan|fuzz, dev|system, release|system, dev|without redis|sim, release|$(LONG_GROUPS)
-test-long: deps-test forget-totals ## all tests in all builds, attacks, soak, containers, valgrind, full perft, long fuzzing: two hours
-	$(call build,release,all tools build/release/tests/test_chess_perft build/release/tests/test_search_steal)
+test-long: deps-test forget-totals ## all tests whole, in three builds, attacks, soak, containers, valgrind, full perft, long fuzzing: two hours
+	$(call build,release,all tools $(addprefix build/release/tests/test_,chess_perft othello search_steal))
 	$(call build,dev,all unit fuzz tools without-redis)
 	$(call build,tsan,all unit tools)
 	$(call build,release,O=$(VALGRIND_O) ARCH=$(VALGRIND_ARCH) $(VALGRIND_O)/bin/ttserver)
@@ -240,6 +240,7 @@ long-units:
 	@+$(LONG) $(AGAIN) MODE=dev run-unit
 	@+$(AGAIN) MODE=tsan run-unit
 	@+STEAL_ALL=1 $(AGAIN) MODE=release run-unit UNIT="tests/unit/games/test_chess_perft.c tests/unit/search/test_search_steal.c" PERFT_MAX_LEAVES=0 UNIT_TIMEOUT=7200
+	@+ONLY='*_sizes' $(AGAIN) MODE=release run-unit UNIT=tests/unit/games/test_othello.c PERFT_MAX_LEAVES=20000000000
 	@+$(LONG) $(AGAIN) MODE=dev run-fuzz
 
 test-deploy: export TEST_GROUPS := deploy

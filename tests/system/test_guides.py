@@ -9,12 +9,13 @@ tested by deploy/compose-test.
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 import guides
 import network
 import ssh_hosts
-from cluster import STARVED, BIN, check, main, needs, scratch
+from cluster import STARVED, BIN, PATIENCE, SHORT, check, main, needs, scratch
 from redis_servers import why_not as why_no_redis
 from test_python_package import library
 
@@ -28,6 +29,18 @@ def follow(name, folder=None, **variables):
 
 
 needs_ports = needs(lambda: reason)
+
+
+def the_demo():
+    """What `make demo` runs."""
+    if SHORT:
+        return "only without SHORT: a minute of both CPUs"
+    done = subprocess.run([sys.executable, os.path.join(guides.ROOT, "deploy", "demo.py")], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=5 * PATIENCE, check=False, env=dict(os.environ, BIN=os.path.abspath(BIN)))
+    print("#", done.stdout.replace("\n", "\n# "))
+    check(done.returncode == 0 and "\ndemo: 7 of 7 scores as alone, 1 worker and 1 shard killed, 0 processes left behind, " in done.stdout,
+          done.returncode, done.stderr)
+    return None
 
 
 @needs_ports
@@ -86,4 +99,4 @@ def the_readme():
 
 
 if __name__ == "__main__":
-    sys.exit(main([the_readme, a_chess_program, an_othello_ending, redis_only, five_workstations_and_a_chess_program, your_own_alpha_beta], unstable=STARVED))
+    sys.exit(main([the_demo, the_readme, a_chess_program, an_othello_ending, redis_only, five_workstations_and_a_chess_program, your_own_alpha_beta], unstable=STARVED))
