@@ -158,10 +158,13 @@ def nobody_is_needed():
     front = start("--obf", file, *at(shard.address))
     equal(outcome(answers(front)), wanted, "no shard")
     check(f"no shard answered at {shard.address}; searched on this machine only" in front.err(), front.err())
-    for threads in (1, 3):
-        front = start("--obf", file, "--positions", "apart", "--threads", threads)
-        equal(outcome(answers(front)), wanted, "threads alone")
+    for words in (("--positions", "apart"), ("--positions", "apart", "--threads", 3), ("--threads", 3)):
+        front = start("--obf", file, *words)
+        equal(outcome(answers(front)), wanted, f"threads alone: {words}")
         equal(figures(front)[0], COUNT)
+    front = start("--obf", file, "--positions", "together", "--threads", 3)
+    equal(outcome(answers(front)), wanted, "threads together")
+    check("at once" not in front.err(), front.err())
 
 
 def small_endings_are_solved_by_all():

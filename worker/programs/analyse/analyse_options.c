@@ -26,7 +26,8 @@ enum { DEFAULT_TIME_MS = 5000, LINES_NAMED = 20 };
         OPTIONS_ROW(TEXT, "remote-depth", "auto|N", &(a)->search.remote_depth, 0, 0,             \
                     "ask shards at this remaining depth and more"),                              \
         OPTIONS_ROW(TEXT, "positions", "auto|together|apart", &(a)->positions, 0, 0,             \
-                    "all searchers search one position, or each its own (auto: over shards)"),   \
+                    "all searchers search one position, or each its own (auto: over shards "     \
+                    "and where threads solve)"),                                                 \
         CLI_METRICS_ROW((a)->resources), {.kind = OPTION_HEADING, .help = "Search and output:"}, \
         {"algorithm", "NAME", ALGORITHM_NAMES " (default abdada)", &(a)->search.algorithm,       \
          OPTION_TEXT, 'a'},                                                                      \
@@ -204,7 +205,8 @@ static int check_positions(struct analyse *a)
 }
 
 /* Whether each searcher may search positions of its own: those of a file, wherever nothing is
- * wanted that all searchers do for one position. */
+ * wanted that all searchers do for one position. Threads without shards have to be told so unless
+ * they solve. */
 static int resolve_positions(struct analyse *a)
 {
     const bool is_auto = strcmp(a->positions, "auto") == 0;
@@ -223,9 +225,10 @@ static int resolve_positions(struct analyse *a)
     if (is_apart && fault != NULL) {
         return options_wrong(a->program, "--positions apart and %s exclude each other", fault);
     }
-    a->is_apart =
-        fault == NULL && a->suite.count > 1 &&
-        (is_apart || (is_auto && a->job.time_ms == 0 && cli_table_is_given(&a->resources.table)));
+    const bool has_many =
+        cli_table_is_given(&a->resources.table) || (a->solves && a->resources.threads > 1);
+    a->is_apart = fault == NULL && a->suite.count > 1 &&
+                  (is_apart || (is_auto && a->job.time_ms == 0 && has_many));
     return -1;
 }
 
