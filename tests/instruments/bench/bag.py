@@ -35,7 +35,7 @@ def endings(options):
 
 
 def start(file, *more):
-    process = cluster.Process("abdada", "solve", "--obf", file, "--json", "--fresh", "--private", *more)
+    process = cluster.Process("abdada", "solve", "--obf", file, "--json", "--fresh", "--private", "--positions", "apart", *more)
     process.close_input()
     return process
 
