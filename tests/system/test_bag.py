@@ -158,13 +158,20 @@ def nobody_is_needed():
     front = start("--obf", file, *at(shard.address))
     equal(outcome(answers(front)), wanted, "no shard")
     check(f"no shard answered at {shard.address}; searched on this machine only" in front.err(), front.err())
-    for words in (("--positions", "apart"), ("--positions", "apart", "--threads", 3), ("--threads", 3)):
+
+
+def threads_take_small_endings_of_their_own():
+    file, wanted = long_endings(COUNT)
+    for words in (("--threads", 3), ("--positions", "apart", "--threads", 3), ("--positions", "apart")):
         front = start("--obf", file, *words)
-        equal(outcome(answers(front)), wanted, f"threads alone: {words}")
-        equal(figures(front)[0], COUNT)
-    front = start("--obf", file, "--positions", "together", "--threads", 3)
-    equal(outcome(answers(front)), wanted, "threads together")
-    check("at once" not in front.err(), front.err())
+        equal(outcome(answers(front)), wanted, words)
+        done, at_once, *_ = figures(front)
+        equal((done, at_once > 1), (COUNT, "--threads" in words), words)
+    large, _ = endings("large.obf", 2, 21, 21)
+    for words in (("--obf", file, "--positions", "together"), ("--obf", file, "--time", 20), ("--obf", large, "--wld")):
+        front = start("--threads", 2, *words)
+        rows = answers(front)
+        check(rows and "at once" not in front.err(), words, front.err())
 
 
 def small_endings_are_solved_by_all():
@@ -219,33 +226,39 @@ def check_scored(name, wanted):
 @while_it_runs
 def scores_are_written_and_what_is_there_is_left_out():
     file, wanted = long_endings(COUNT)
-    if os.path.exists(path("scored")):
-        os.remove(path("scored"))
     with Cluster(shards=1, workers=1, private=True) as cluster:
-        arguments = ("--obf", file, "--obf-out", path("scored"), *at(cluster.servers))
-        front = start(*arguments)
-        wait_until(lambda: not front.running() or (os.path.exists(path("scored")) and len(lines("scored")) >= 5), "the first scores")
-        check_runs(front, "it was killed")
-        front.kill()
-        whole = len(lines("scored"))
-        if whole == COUNT:
-            raise TooLate("it was killed")
-        for cut in (0, 9):  # whole lines; and a torn one
-            os.truncate(path("scored"), os.path.getsize(path("scored")) - cut)
-            before = lines("scored")[:whole - (cut > 0)]
-            again = start(*arguments, "--resume")
-            await_rows(again, 1)
-            if cut == 0:
-                again.kill()
-                whole = len(lines("scored"))
-                check(whole >= len(before) and lines("scored")[:len(before)] == before, "what was there stays")
-            else:
-                rows = answers(again)
-                equal(outcome(rows), wanted[len(before):], "the rest, each once")
-                check(f"{len(before)} of {COUNT} positions are in" in again.err(), again.err())
-        check_scored("scored", wanted)
-        equal(answers(start(*arguments, "--resume")), [], "nothing is left")
-        check_scored("scored", wanted)
+        for words in (at(cluster.servers), ("--threads", 2)):
+            if os.path.exists(path("scored")):
+                os.remove(path("scored"))
+            write_scores(file, wanted, *words)
+
+
+def write_scores(file, wanted, *words):
+    """Kills the front-end twice meanwhile, and once more cuts the last line."""
+    arguments = ("--obf", file, "--obf-out", path("scored"), *words)
+    front = start(*arguments)
+    wait_until(lambda: not front.running() or (os.path.exists(path("scored")) and len(lines("scored")) >= 5), "the first scores")
+    check_runs(front, "it was killed")
+    front.kill()
+    whole = len(lines("scored"))
+    if whole == COUNT:
+        raise TooLate("it was killed")
+    for cut in (0, 9):  # whole lines; and a torn one
+        os.truncate(path("scored"), os.path.getsize(path("scored")) - cut)
+        before = lines("scored")[:whole - (cut > 0)]
+        again = start(*arguments, "--resume")
+        await_rows(again, 1)
+        if cut == 0:
+            again.kill()
+            whole = len(lines("scored"))
+            check(whole >= len(before) and lines("scored")[:len(before)] == before, "what was there stays")
+        else:
+            rows = answers(again)
+            equal(outcome(rows), wanted[len(before):], "the rest, each once")
+            check(f"{len(before)} of {COUNT} positions are in" in again.err(), again.err())
+    check_scored("scored", wanted)
+    equal(answers(start(*arguments, "--resume")), [], "nothing is left")
+    check_scored("scored", wanted)
     # What was written is read as problems are.
     again = answers(start("--obf", path("scored")))
     check(all(row["solved"] for row in again), again)
@@ -403,7 +416,8 @@ def wrong_use_is_said_in_a_line():
 if __name__ == "__main__":
     sys.exit(main([
         a_killed_and_a_stopped_worker_cost_no_position, a_worker_that_comes_late_takes_its_part,
-        a_shard_that_dies_costs_no_position, nobody_is_needed, small_endings_are_solved_by_all, chess_is_searched_as_by_one,
+        a_shard_that_dies_costs_no_position, nobody_is_needed, threads_take_small_endings_of_their_own,
+        small_endings_are_solved_by_all, chess_is_searched_as_by_one,
         scores_are_written_and_what_is_there_is_left_out, other_files_are_left_alone, the_positions_are_not_overwritten,
         passes_and_finished_games_are_written,
         bad_lines_are_left_out, who_says_what_cannot_be_is_given_nothing_more,

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { DEFAULT_TIME_MS = 5000, LINES_NAMED = 20 };
+enum { DEFAULT_TIME_MS = 5000, LINES_NAMED = 20, SMALL_EMPTIES = 20 /* solved in half a second */ };
 
 /* Where both find games. */
 #define GAMES_ROWS(a)                                                                            \
@@ -26,8 +26,8 @@ enum { DEFAULT_TIME_MS = 5000, LINES_NAMED = 20 };
         OPTIONS_ROW(TEXT, "remote-depth", "auto|N", &(a)->search.remote_depth, 0, 0,             \
                     "ask shards at this remaining depth and more"),                              \
         OPTIONS_ROW(TEXT, "positions", "auto|together|apart", &(a)->positions, 0, 0,             \
-                    "all searchers search one position, or each its own (auto: over shards "     \
-                    "and where threads solve)"),                                                 \
+                    "all searchers search one position, or each its own (auto: over shards, "    \
+                    "and where threads solve boards of up to 20 empty squares)"),                \
         CLI_METRICS_ROW((a)->resources), {.kind = OPTION_HEADING, .help = "Search and output:"}, \
         {"algorithm", "NAME", ALGORITHM_NAMES " (default abdada)", &(a)->search.algorithm,       \
          OPTION_TEXT, 'a'},                                                                      \
@@ -187,6 +187,8 @@ static int check_positions(struct analyse *a)
             drop_unread(a, c, &job);
             snprintf(c->position, sizeof c->position, "%s", job.text); /* as the game writes it */
             a->suite.at[kept++] = *c;
+            const unsigned left = a->solves ? job.game->depth_left(job.position) : 0;
+            a->empties_most = left > a->empties_most ? left : a->empties_most;
         } else if (c->line > 0 && err != ERR_NOMEM) {
             if (a->wrong_lines++ < LINES_NAMED) {
                 log_fail(a->program, "%s:%u: %s", a->file, c->line, wrong);
@@ -205,8 +207,8 @@ static int check_positions(struct analyse *a)
 }
 
 /* Whether each searcher may search positions of its own: those of a file, wherever nothing is
- * wanted that all searchers do for one position. Threads without shards have to be told so unless
- * they solve. */
+ * wanted that all searchers do for one position. Without shards, threads do so unasked where a
+ * board takes so little that it would be lost on dividing it. */
 static int resolve_positions(struct analyse *a)
 {
     const bool is_auto = strcmp(a->positions, "auto") == 0;
@@ -225,10 +227,10 @@ static int resolve_positions(struct analyse *a)
     if (is_apart && fault != NULL) {
         return options_wrong(a->program, "--positions apart and %s exclude each other", fault);
     }
-    const bool has_many =
-        cli_table_is_given(&a->resources.table) || (a->solves && a->resources.threads > 1);
+    const bool is_small = a->solves && a->resources.threads > 1 && a->empties_most <= SMALL_EMPTIES;
     a->is_apart = fault == NULL && a->suite.count > 1 &&
-                  (is_apart || (is_auto && a->job.time_ms == 0 && has_many));
+                  (is_apart || (is_auto && a->job.time_ms == 0 &&
+                                (cli_table_is_given(&a->resources.table) || is_small)));
     return -1;
 }
 
