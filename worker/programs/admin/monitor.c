@@ -264,9 +264,7 @@ static void on_jobs(struct monitor *mon, unsigned shard, const struct proto_jobs
                 j->work.count.duplicated = row->duplicated;
                 j->work.count.abandoned = row->abandoned;
                 j->work.count.bytes_sent = row->bytes;
-            }
-            if (row->left_s != 0 && (j->left_s == 0 || row->left_s < j->left_s)) {
-                j->left_s = row->left_s; /* the newest: the time left falls */
+                j->left_s = row->left_s; /* this is the newest row */
             }
             if (row->reached > j->reached) {
                 j->reached = row->reached;
