@@ -104,6 +104,7 @@ export PERFT_MAX_LEAVES
 UNRANDOM   = $(shell setarch $(shell uname -m) -R true 2>/dev/null && echo setarch $(shell uname -m) -R)
 SUPPRESSED = TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp"
 SANITIZED := $(SUPPRESSED) $(if $(filter tsan,$(MODE)),$(UNRANDOM))
+OF_ENDINGS    := tests/unit/games/test_othello.c tests/unit/games/test_othello_solver.c
 VALGRIND_O    := build/valgrind
 VALGRIND_ARCH := $(if $(filter x86_64,$(shell uname -m)),x86-64-v2,native)
 
@@ -220,10 +221,11 @@ LONG := OTHELLO_EMPTIES=27 STEAL_ALL=1 STORMS=10000 CHANGES=1000 FUZZ_RUNS=20000
         MATERIALS="KQK KRK KPK KRKN KQKN KRKB KBBK KBPK KPKP KRKP KQKP"
 test-long: export TEST_GROUPS := lint|unit, dev|unit, tsan|fuzz, dev|system, release|system, dev|without redis|sim, release|$(LONG_GROUPS)
 test-long: deps-test forget-totals ## all tests whole, in three builds, attacks, soak, containers, valgrind, full perft, long fuzzing: two hours
-	$(call build,release,all tools $(addprefix build/release/tests/test_,chess_perft othello search_steal))
+	$(call build,release,all tools $(addprefix build/release/tests/test_,chess_perft othello othello_solver search_steal))
 	$(call build,dev,all unit fuzz tools without-redis)
 	$(call build,tsan,all unit tools)
-	$(call build,release,O=$(VALGRIND_O) ARCH=$(VALGRIND_ARCH) $(VALGRIND_O)/bin/ttserver)
+	$(call build,release,O=$(VALGRIND_O) ARCH=$(VALGRIND_ARCH) $(VALGRIND_O)/bin/ttserver \
+	  $(OF_ENDINGS:tests/unit/games/%.c=$(VALGRIND_O)/tests/%))
 	@$(AGAIN) -j2 run-deploy long-units
 	@$(LONG) VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system SYSTEM_TIMEOUT=7200
 	@$(AGAIN) MODE=dev run-system
@@ -241,6 +243,8 @@ long-units:
 	@+$(AGAIN) MODE=tsan run-unit
 	@+STEAL_ALL=1 $(AGAIN) MODE=release run-unit UNIT="tests/unit/games/test_chess_perft.c tests/unit/search/test_search_steal.c" PERFT_MAX_LEAVES=0 UNIT_TIMEOUT=7200
 	@+ONLY='*_sizes' $(AGAIN) MODE=release run-unit UNIT=tests/unit/games/test_othello.c PERFT_MAX_LEAVES=20000000000
+	@+BOARDS=2000 $(AGAIN) MODE=release run-unit UNIT=tests/unit/games/test_othello_solver.c
+	@+$(AGAIN) MODE=release run-unit UNIT="$(OF_ENDINGS)" O=$(VALGRIND_O)
 	@+$(LONG) $(AGAIN) MODE=dev run-fuzz
 
 test-deploy: export TEST_GROUPS := deploy

@@ -295,7 +295,7 @@ static void last_squares_are_those_of_plain_negamax(void **state)
     (void)state;
     uint64_t seed = begin_random();
     for (unsigned i = 0; i < 4000 / TSAN_SEES_ONE_OF; i++) {
-        const struct othello_board board = random_board(&seed, i % 6);
+        const struct othello_board board = random_board(&seed, i % (OTHELLO_LAST_MAX + 1));
         const unsigned empties = othello_count(othello_empties(board));
         if (empties > OTHELLO_LAST_MAX) {
             continue;
