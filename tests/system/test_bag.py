@@ -234,7 +234,7 @@ def scores_are_written_and_what_is_there_is_left_out():
 
 
 def write_scores(file, wanted, *words):
-    """Kills the front-end twice meanwhile, and once more cuts the last line."""
+    """The front-end is killed twice, and its last line is cut."""
     arguments = ("--obf", file, "--obf-out", path("scored"), *words)
     front = start(*arguments)
     wait_until(lambda: not front.running() or (os.path.exists(path("scored")) and len(lines("scored")) >= 5), "the first scores")

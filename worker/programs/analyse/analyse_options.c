@@ -207,8 +207,8 @@ static int check_positions(struct analyse *a)
 }
 
 /* Whether each searcher may search positions of its own: those of a file, wherever nothing is
- * wanted that all searchers do for one position. Without shards, threads do so unasked where a
- * board takes so little that it would be lost on dividing it. */
+ * wanted that all searchers do for one position. Threads without shards do so by default if all
+ * boards are small: to divide one costs more than it saves. */
 static int resolve_positions(struct analyse *a)
 {
     const bool is_auto = strcmp(a->positions, "auto") == 0;

@@ -26,8 +26,8 @@ struct analyse {
     struct job job; /* without a position: what all positions have in common */
     /* state */
     struct suite suite; /* without lines that are no position ... */
-    unsigned empties_most; /* solve: empty squares of the position that has most */
     unsigned wrong_lines; /* ... of which there were so many: the exit status is 1 */
+    unsigned empties_most; /* solve: empty squares of the position that has most */
     bool is_apart; /* each searcher searches positions of its own (engine_bag.h) */
     struct scored *out; /* NULL: no file of scores is wanted */
     bool has_failed; /* set when an answer could not be written */
